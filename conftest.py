@@ -1,0 +1,25 @@
+"""What every test run in this repository knows, whatever part of it is run."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds --services."""
+    parser.addoption(
+        "--services",
+        action="store_true",
+        help="also run the tests marked `service`; a service that is missing is a failure then",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skips what needs a service, unless asked for."""
+    if config.getoption("--services"):
+        return
+
+    skip = pytest.mark.skip(reason="needs a service: run with --services")
+    for item in items:
+        if item.get_closest_marker("service"):
+            item.add_marker(skip)

@@ -1,0 +1,105 @@
+"""Ropewalk: a plugin-first microkernel for AI agents.
+
+What the kernel brings is imported here. Names that plugins bring (`tool`, `LocalModel`, `Checkpoint` ...) import from
+here too: each is resolved on first use, and a missing plugin says what to install.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ropewalk.agent import Agent
+from ropewalk.edits import ContextRequest, HistoryEdit
+from ropewalk.errors import (
+    AgentClosedError,
+    ConcurrencyException,
+    ContextWindowOverflowException,
+    HistoryError,
+    IncompleteStreamError,
+    InvalidPromptError,
+    MalformedStreamError,
+    MaxTokensReachedException,
+    MissingPluginError,
+    ModelError,
+    ModelThrottledException,
+    PluginError,
+    RopewalkError,
+    ToolDefinitionError,
+    UnknownModelError,
+)
+from ropewalk.invocation import CallOptions, Denied, Invocation
+from ropewalk.markers import API_VERSION, hookimpl, hookspec
+from ropewalk.metrics import EventLoopMetrics
+from ropewalk.model import Model, ModelRequest
+from ropewalk.outcomes import Failure, ModelOutcome, Retry, Stop, ToolsOutcome
+from ropewalk.records import Record
+from ropewalk.result import AgentResult
+from ropewalk.state import JSONState
+from ropewalk.tool import Tool, ToolBatch, ToolCall, error_result
+from ropewalk.types import Message, StreamEvent, ToolResult, ToolSpec, ToolUse, Usage
+
+if TYPE_CHECKING:  # what a type checker sees of the names that plugins bring
+    from ropewalk_console import CompositeCallbackHandler as CompositeCallbackHandler
+    from ropewalk_console import PrintingCallbackHandler as PrintingCallbackHandler
+    from ropewalk_console import null_callback_handler as null_callback_handler
+    from ropewalk_executor import ConcurrentToolExecutor as ConcurrentToolExecutor
+    from ropewalk_executor import SequentialToolExecutor as SequentialToolExecutor
+    from ropewalk_local import LocalModel as LocalModel
+    from ropewalk_tools import ToolContext as ToolContext
+    from ropewalk_tools import tool as tool
+
+__all__ = [
+    "API_VERSION",
+    "Agent",
+    "AgentClosedError",
+    "AgentResult",
+    "CallOptions",
+    "ConcurrencyException",
+    "ContextRequest",
+    "ContextWindowOverflowException",
+    "Denied",
+    "EventLoopMetrics",
+    "Failure",
+    "HistoryEdit",
+    "HistoryError",
+    "IncompleteStreamError",
+    "InvalidPromptError",
+    "Invocation",
+    "JSONState",
+    "MalformedStreamError",
+    "MaxTokensReachedException",
+    "Message",
+    "MissingPluginError",
+    "Model",
+    "ModelError",
+    "ModelOutcome",
+    "ModelRequest",
+    "ModelThrottledException",
+    "PluginError",
+    "Record",
+    "Retry",
+    "RopewalkError",
+    "Stop",
+    "StreamEvent",
+    "Tool",
+    "ToolBatch",
+    "ToolCall",
+    "ToolDefinitionError",
+    "ToolResult",
+    "ToolSpec",
+    "ToolUse",
+    "ToolsOutcome",
+    "UnknownModelError",
+    "Usage",
+    "error_result",
+    "hookimpl",
+    "hookspec",
+]
+
+
+def __getattr__(name: str) -> Any:
+    from ropewalk.names import resolve  # the table is read only when a plugin's name is wanted
+
+    value = resolve(name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,79 @@
+"""How `agent.cancel()` reaches a run, wherever it is.
+
+The run's tasks are interrupted only while they are parked: inside a model call, a tool, a hook or a wait. The
+interruption is claimed where it arrives and turned into a value; a cancellation from outside (a task that somebody
+cancelled, a timeout) is never claimed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+
+
+class Cancellation:
+    """The cancel state of one run. `request` may be called from any thread."""
+
+    __slots__ = ("_interrupted", "_parked", "_signal", "loop", "requested")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.requested = False
+        self.loop = loop
+        self._parked: set[asyncio.Task[object]] = set()
+        self._interrupted: set[asyncio.Task[object]] = set()
+        self._signal: threading.Event | None = None
+
+    @property
+    def signal(self) -> threading.Event:
+        """Set once the run is cancelled, for code in threads."""
+        if self._signal is None:
+            self._signal = threading.Event()
+            if self.requested:
+                self._signal.set()
+
+        return self._signal
+
+    def request(self) -> None:
+        """Asks the run to stop. Calling it again changes nothing."""
+        self.requested = True
+        if self._signal is not None:
+            self._signal.set()
+
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and the run with it
+            self.loop.call_soon_threadsafe(self.interrupt_parked)
+
+    def interrupt_parked(self, but: asyncio.Task[object] | None = None) -> None:
+        """Interrupts every parked task, except `but`. On the run's loop only."""
+        for task in self._parked:
+            if task is not but and task not in self._interrupted:
+                self._interrupted.add(task)
+                task.cancel()
+
+    def park(self, task: asyncio.Task[object]) -> bool:
+        """Allows interruptions of the task; True when it was not parked before and `unpark` is due."""
+        if task in self._parked:
+            return False
+
+        self._parked.add(task)
+        return True
+
+    def is_parked(self, task: asyncio.Task[object]) -> bool:
+        """Whether interruptions of the task are allowed."""
+        return task in self._parked
+
+    def unpark(self, task: asyncio.Task[object]) -> None:
+        """Forbids interruptions of the task."""
+        self._parked.discard(task)
+
+    def claim(self) -> bool:
+        """Whether the CancelledError in hand is the run's own interruption of this task, and nobody else's.
+
+        Call it where the error was caught; when it answers False the error must be raised again.
+        """
+        task = asyncio.current_task()
+        if task is None or task not in self._interrupted:
+            return False
+
+        self._interrupted.discard(task)
+        return task.uncancel() == 0

@@ -1,0 +1,292 @@
+"""The history of one agent. Nobody else writes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ropewalk.edits import HistoryEdit
+from ropewalk.errors import HistoryError
+from ropewalk.history.messages import MessageList
+from ropewalk.history.repair import repaired
+from ropewalk.history.rules import OUTCOME_UNKNOWN, closing_results, is_legal_id, results_first, sendable, tool_uses
+from ropewalk.history.view import HistoryView
+from ropewalk.records import Journal
+from ropewalk.seam import current_seam
+from ropewalk.types import ContentBlock, Message, ToolUse
+
+
+class Mark(NamedTuple):
+    """A state of the history's tail that `rollback` returns to."""
+
+    length: int
+    last: Message | None
+    fix: Message | None
+
+
+class History:
+    """Messages, their ids, and the tool uses that still wait for a result.
+
+    Attributes:
+        messages: The conversation, the very list that `agent.messages` is.
+        ids: The id of each message; ids count upwards and are never used again.
+        open_uses: Tool uses of the last message without a result, by id; only a run or a suspension leaves any.
+        journal: Collects records while somebody writes them; None otherwise.
+        version: Counts splices and rewrites, so that estimates know when to start anew.
+    """
+
+    __slots__ = ("_fixes", "_next_id", "_seen", "ids", "journal", "messages", "open_uses", "version")
+
+    def __init__(self, messages: Sequence[Message] | None = None) -> None:
+        self.messages = MessageList()
+        self.ids: list[int] = []
+        self.open_uses: dict[str, ToolUse] = {}
+        self.journal: Journal | None = None
+        self.version = 0
+        self._next_id = 0
+        self._seen: set[str] | None = None
+        self._fixes: dict[int, Message] = {}
+        if messages:
+            self._rewrite(repaired(list(messages)))
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def view(self) -> HistoryView:
+        """What a model may be sent, read-only and independent of later changes."""
+        return HistoryView(self.messages, self._fixes)
+
+    def free_id(self, wanted: object, taken: set[str]) -> str:
+        """`wanted` when it is a legal tool-use id that neither the history nor `taken` has, else a new one."""
+        seen = self._seen
+        if seen is None:
+            seen = self._seen = {
+                u["toolUseId"] for m in self.messages if m["role"] == "assistant" for u in tool_uses(m)
+            }
+
+        if is_legal_id(wanted) and wanted not in seen and wanted not in taken:
+            return str(wanted)
+
+        return current_seam().new_id("tooluse_")
+
+    # -- writing during a run --------------------------------------------------------------------------------------
+
+    def add_user(self, blocks: Sequence[ContentBlock], metadata: Message | None = None) -> None:
+        """Adds user content: a new message, or merged into the last one when that is the user's too."""
+        messages = self.messages
+        last = messages[-1] if messages else None
+        for block in blocks:
+            if "toolResult" in block:
+                self.open_uses.pop(block["toolResult"]["toolUseId"], None)
+
+        if last is not None and last["role"] == "user":
+            self._replace_last({**last, "content": results_first([*last["content"], *blocks])})
+            return
+
+        content = list(blocks)
+        self._append({**metadata, "content": content} if metadata is not None else {"role": "user", "content": content})
+
+    def add_assistant(self, message: Message) -> None:
+        """Adds the model's message: a new one, or as the continuation of an assistant message that stands last."""
+        messages = self.messages
+        last = messages[-1] if messages else None
+        if last is not None and last["role"] == "assistant":
+            message = {**last, "content": [*last["content"], *message["content"]]}
+            self._replace_last(message)
+        else:
+            self._append(message)
+
+        for block in message["content"]:
+            use = block.get("toolUse")
+            if use is not None:
+                self.open_uses[use["toolUseId"]] = use
+                if self._seen is not None:
+                    self._seen.add(use["toolUseId"])
+
+    def add_input(self, messages: Sequence[Message]) -> Mark:
+        """Adds a prompt's messages, by the same rules, and answers open tool uses that they leave open.
+
+        Returns:
+            Where to roll back to when the run ends before an answer. The answers to open uses stay.
+        """
+        if any(m["role"] == "assistant" or any("toolResult" in b for b in m["content"]) for m in messages):
+            return self._add_conversation(messages)
+
+        if messages:
+            self.close_open_uses(OUTCOME_UNKNOWN)
+
+        mark = self.mark()
+        for message in messages:
+            self.add_user(message["content"], message)
+
+        return mark
+
+    def _add_conversation(self, messages: Sequence[Message]) -> Mark:
+        mark = self.mark()
+        before = list(self.messages)
+        self._rewrite(repaired([*before, *messages], "the prompt", [*before, *messages]))
+        if self.journal:
+            self._note_splice(-1, -1, messages, "caller", "the prompt holds a conversation")
+
+        return mark
+
+    def close_open_uses(self, text: str) -> None:
+        """Answers every open tool use with an error result of that text."""
+        if self.open_uses:
+            self.add_user(closing_results(list(self.open_uses.values()), text))
+
+    def redact_last_input(self, text: str) -> None:
+        """Replaces the texts of the last user message; tool results stay, with their texts replaced."""
+        index = len(self.messages) - 1
+        while index >= 0 and self.messages[index]["role"] != "user":
+            index -= 1
+
+        if index >= 0:
+            message = self.messages[index]
+            self._put(index, {**message, "content": _redacted(message["content"], text)})
+
+    # -- undoing and splicing --------------------------------------------------------------------------------------
+
+    def mark(self) -> Mark:
+        """Remembers the tail."""
+        length = len(self.messages)
+        return Mark(length, self.messages[-1] if length else None, self._fixes.get(length - 1))
+
+    def rollback(self, mark: Mark) -> None:
+        """Takes back what was appended or merged at the tail since `mark`."""
+        if len(self.messages) == mark.length and (mark.length == 0 or self.messages[-1] is mark.last):
+            return
+
+        if mark.last is not None and self.messages[mark.length - 1] is not mark.last:
+            self._put(mark.length - 1, mark.last)
+
+        gone = self.ids[mark.length :]
+        list.__delitem__(self.messages, slice(mark.length, None))
+        del self.ids[mark.length :]
+        self._fixes = {i: m for i, m in self._fixes.items() if i < mark.length}
+        self.open_uses.clear()
+        self.version += 1
+        if self.journal and gone:
+            self._note_splice(gone[0], gone[-1], (), "kernel", "the run ended before an answer")
+
+    def splice(self, edit: HistoryEdit, plugin: str) -> None:
+        """Carries out one edit and repairs what it left invalid.
+
+        Raises:
+            HistoryError: The edit names a message that is not there, or inserts something that is no message.
+        """
+        try:
+            start, end = self.ids.index(edit.first), self.ids.index(edit.last) + 1
+        except ValueError:
+            raise HistoryError(
+                f"plugin {plugin!r} edits messages {edit.first} to {edit.last}, which are not in the history: use ids of the request"
+            ) from None
+
+        if end <= start:
+            raise HistoryError(
+                f"plugin {plugin!r} edits messages {edit.first} to {edit.last}, which stand in the other order: swap them"
+            )
+
+        after = [*self.messages[:start], *edit.messages, *self.messages[end:]]
+        self._rewrite(repaired(after, f"the history as edited by plugin {plugin!r}", self.messages))
+        if self.journal:
+            self._note_splice(edit.first, edit.last, edit.messages, plugin, edit.reason)
+
+    # -- runs and the caller's edits -------------------------------------------------------------------------------
+
+    def begin_run(self, journal: Journal | None) -> None:
+        """Takes over the caller's edits and locks the list.
+
+        Raises:
+            HistoryError: The caller put something into `agent.messages` that is no message; nothing is changed.
+        """
+        self.journal = journal
+        if self.messages.before_edit is not None:
+            self._adopt_edits(self.messages.before_edit)
+
+        self.messages.locked = True
+
+    def end_run(self) -> None:
+        """Unlocks the list."""
+        self.messages.locked = False
+        self.journal = None
+
+    def _adopt_edits(self, before: list[Message]) -> None:
+        fixed = repaired(self.messages, "agent.messages", before)
+        same = 0
+        while same < min(len(before), len(fixed)) and fixed[same] is before[same]:
+            same += 1
+
+        kept = self.ids[:same]
+        gone = self.ids[same:]
+        self._rewrite(fixed, kept)
+        self.messages.before_edit = None
+        if self.journal:
+            self._note_splice(
+                gone[0] if gone else -1,
+                gone[-1] if gone else -1,
+                tuple(fixed[same:]),
+                "caller",
+                "agent.messages was edited",
+            )
+
+    # -- the only places that write --------------------------------------------------------------------------------
+
+    def _append(self, message: Message) -> None:
+        list.append(self.messages, message)
+        self.ids.append(self._next_id)
+        self._next_id += 1
+        fixed = sendable(message)
+        if fixed is not message:
+            self._fixes[len(self.messages) - 1] = fixed
+
+        if self.journal:
+            self.journal.add("message_appended", {"id": self.ids[-1], "message": message})
+
+    def _replace_last(self, message: Message) -> None:
+        self._put(len(self.messages) - 1, message)
+
+    def _put(self, index: int, message: Message) -> None:
+        list.__setitem__(self.messages, index, message)
+        self._fixes.pop(index, None)
+        fixed = sendable(message)
+        if fixed is not message:
+            self._fixes[index] = fixed
+
+        if self.journal:
+            self.journal.add("message_replaced", {"id": self.ids[index], "message": message})
+
+    def _rewrite(self, messages: list[Message], kept_ids: list[int] | None = None) -> None:
+        """Puts other messages in place; those that are the same objects as before keep their ids."""
+        known = {id(m): i for m, i in zip(self.messages, self.ids, strict=False)} if kept_ids is None else {}
+        ids = list(kept_ids or ())
+        for message in messages[len(ids) :]:
+            number = known.get(id(message))
+            if number is None:
+                number, self._next_id = self._next_id, self._next_id + 1
+
+            ids.append(number)
+
+        fresh = list(messages)
+        list.__setitem__(self.messages, slice(None), fresh)
+        self.ids = ids
+        self.version += 1
+        self._seen = None
+        self._fixes = {i: fixed for i, m in enumerate(fresh) if (fixed := sendable(m)) is not m}
+        last = fresh[-1] if fresh else None
+        self.open_uses = {u["toolUseId"]: u for u in tool_uses(last)} if last and last["role"] == "assistant" else {}
+
+    def _note_splice(self, first: int, last: int, messages: Sequence[Message], plugin: str, reason: str) -> None:
+        journal = self.journal
+        if journal is not None:
+            data = {"first": first, "last": last, "messages": list(messages), "plugin": plugin, "reason": reason}
+            journal.add("history_spliced", data)
+
+
+def _redacted(content: list[ContentBlock], text: str) -> list[ContentBlock]:
+    kept: list[ContentBlock] = []
+    for block in content:
+        result = block.get("toolResult")
+        if result is not None:
+            kept.append({"toolResult": {**result, "content": [{"text": text}]}})
+
+    return kept or [{"text": text}]

@@ -1,0 +1,131 @@
+"""What makes a message legal, and what makes a list of messages a valid history.
+
+A valid history alternates between user and assistant; every assistant message with tool uses is followed at once by
+one user message that holds exactly one result per use, results first; no id is used twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, cast
+
+from ropewalk.errors import HistoryError
+from ropewalk.json_values import clean_text
+from ropewalk.types import CONTENT_KEYS, ContentBlock, Message, ToolUse
+
+# Limits of the Converse API (API_runtime_ToolUseBlock, API_runtime_ToolSpecification), the strictest of the providers.
+_LEGAL_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
+_LEGAL_NAME: Final = _LEGAL_ID
+
+BLANK: Final = "[blank text]"
+INVALID_TOOL_NAME: Final = "INVALID_TOOL_NAME"
+OUTCOME_UNKNOWN: Final = (
+    "The tool call was interrupted: it may or may not have taken effect, and its outcome is unknown."
+)
+LEADING_USER: Final[Message] = {
+    "role": "user",
+    "content": [{"text": "[The conversation begins with the assistant's message.]"}],
+}
+
+
+def is_legal_id(value: object) -> bool:
+    """Whether every provider takes the value as a tool-use id."""
+    return isinstance(value, str) and _LEGAL_ID.fullmatch(value) is not None
+
+
+def is_legal_tool_name(value: object) -> bool:
+    """Whether every provider takes the value as a tool name."""
+    return isinstance(value, str) and _LEGAL_NAME.fullmatch(value) is not None
+
+
+def tool_uses(message: Message) -> list[ToolUse]:
+    """The tool uses of a message, in order."""
+    return [block["toolUse"] for block in message["content"] if "toolUse" in block]
+
+
+def results_first(blocks: Iterable[ContentBlock]) -> list[ContentBlock]:
+    """The blocks with tool results before everything else, as providers demand."""
+    blocks = list(blocks)
+    results = [b for b in blocks if "toolResult" in b]
+    return results + [b for b in blocks if "toolResult" not in b] if results else blocks
+
+
+def sendable(message: Message) -> Message:
+    """The message as it may be sent: no blank texts, no empty content, legal tool names. Itself when all is well."""
+    content = message["content"]
+    for block in content:
+        text = block.get("text")
+        if (text is not None and not text.strip()) or (
+            "toolUse" in block and not is_legal_tool_name(block["toolUse"]["name"])
+        ):
+            break
+    else:
+        if content:
+            return message
+
+    kept: list[ContentBlock] = [_legal_name(b) for b in content if "text" not in b or b["text"].strip()]
+    return {**message, "content": kept or [{"text": BLANK}]}
+
+
+def _legal_name(block: ContentBlock) -> ContentBlock:
+    use = block.get("toolUse")
+    if use is None or is_legal_tool_name(use["name"]):
+        return block
+
+    return {"toolUse": {**use, "name": INVALID_TOOL_NAME}}
+
+
+def checked_message(value: Any, where: str) -> Message:
+    """A copy of a message from outside; its blocks are shared, never written to.
+
+    Raises:
+        HistoryError: It is no message; the text names the place and the field.
+    """
+    if not isinstance(value, dict):
+        raise HistoryError(f'{where} is {type(value).__name__}: a message is a dict {{"role": ..., "content": [...]}}')
+
+    if value.get("role") not in ("user", "assistant"):
+        raise HistoryError(f'{where}["role"] is {value.get("role")!r}: use "user" or "assistant"')
+
+    content = value.get("content")
+    if not isinstance(content, list | tuple):
+        raise HistoryError(
+            f'{where}["content"] is {type(content).__name__}: use a list of blocks such as [{{"text": "hello"}}]'
+        )
+
+    blocks = [checked_block(block, f'{where}["content"][{i}]') for i, block in enumerate(content)]
+    return cast("Message", {**value, "content": blocks})
+
+
+def checked_block(value: Any, where: str) -> ContentBlock:
+    """One content block from outside, its text made valid Unicode.
+
+    Raises:
+        HistoryError: It is no content block.
+    """
+    if not isinstance(value, dict) or CONTENT_KEYS.isdisjoint(value):
+        raise HistoryError(f"{where} is no content block: use a dict with one of {', '.join(sorted(CONTENT_KEYS))}")
+
+    text = value.get("text")
+    if text is not None:
+        if not isinstance(text, str):
+            raise HistoryError(f'{where}["text"] is {type(text).__name__}: use a str')
+
+        clean = clean_text(text)
+        if clean is not text:
+            return cast("ContentBlock", {**value, "text": clean})
+
+    for key, fields in (("toolUse", ("toolUseId", "name", "input")), ("toolResult", ("toolUseId", "content"))):
+        inner = value.get(key)
+        if key in value and not (isinstance(inner, dict) and all(f in inner for f in fields)):
+            raise HistoryError(f'{where}["{key}"] lacks one of {", ".join(fields)}: add it')
+
+    return cast("ContentBlock", value)
+
+
+def closing_results(uses: Sequence[ToolUse], text: str) -> list[ContentBlock]:
+    """An error result for each use."""
+    return [
+        {"toolResult": {"toolUseId": use["toolUseId"], "status": "error", "content": [{"text": text}]}} for use in uses
+    ]

@@ -1,0 +1,19 @@
+"""The hook machinery: pluggy validates and orders, the kernel awaits."""
+
+from __future__ import annotations
+
+from ropewalk.hooks.activation import assemble, describe_plugins, order_of, owner_of, require_owner
+from ropewalk.hooks.blueprint import Link, Plan, blueprint
+from ropewalk.hooks.facade import Hooks
+
+__all__ = [
+    "Hooks",
+    "Link",
+    "Plan",
+    "assemble",
+    "blueprint",
+    "describe_plugins",
+    "order_of",
+    "owner_of",
+    "require_owner",
+]

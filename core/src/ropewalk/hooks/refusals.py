@@ -1,0 +1,262 @@
+"""What is refused when a plugin is registered. Each refusal names plugin, hook, definition and fix."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from types import FunctionType, ModuleType
+from typing import Any, Final
+
+from ropewalk.errors import PluginError
+from ropewalk.hooks.signatures import HOOKS, SPEC_MARK, Call, HookSpec, bind, mark_of, where
+from ropewalk.markers import API_VERSION
+
+TIERS: Final = ("policy", "normal", "observer")
+"""In calling order."""
+
+OBSERVABLE: Final = frozenset({"init_agent", "on_agent_ready", "on_close", "on_delta", "on_event", "provide_commands"})
+"""What a plugin of the observer tier may implement: nothing in which an answer or an error could change a run."""
+
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """One method of a plugin class that implements a hook, checked.
+
+    Attributes:
+        attribute: The method's name in the class.
+        hook: The hook it implements.
+        function: The method, unbound, with pluggy's mark on it.
+        call: Takes (plugin, *all arguments of the hook).
+    """
+
+    attribute: str
+    hook: HookSpec
+    function: FunctionType
+    call: Call
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint such as `did you mean 'retry'?`, or an empty text."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean {close[0]!r}? " if close else ""
+
+
+def refusal(plugin: type, what: str, fix: str, *, name: object = None, function: object = None) -> PluginError:
+    """Writes the message of a refusal from its facts."""
+    label = name if isinstance(name, str) else getattr(plugin, "name", None)
+    known = f"plugin {label!r}" if isinstance(label, str) else "a plugin without a name"
+    place = f" [{where(function)}]" if function is not None else ""
+    return PluginError(f"{known} ({plugin.__module__}.{plugin.__qualname__}): {what}{place}. To fix it: {fix}")
+
+
+# -- the plugin object -------------------------------------------------------------------------------------------
+
+
+def check_plugin(plugin: object) -> None:
+    """Refuses what cannot be a plugin instance at all, and what an instance adds to its class.
+
+    Raises:
+        PluginError: It is a module or a class, has no hooks, or sets hooks or a bad order on the instance.
+    """
+    if isinstance(plugin, ModuleType):
+        raise PluginError(
+            f"module {plugin.__name__} was given as a plugin: put the hooks into a class with a `name` and give that"
+        )
+
+    cls = type(plugin)
+    if isinstance(plugin, type) or not carries_hooks(cls):
+        raise PluginError(
+            f"{plugin!r} is no plugin: a plugin is an object whose class has a `name` and @hookimpl methods"
+        )
+
+    order = getattr(plugin, "order", 0)
+    if isinstance(order, bool) or not isinstance(order, int | float) or order != order:  # noqa: PLR0124 - NaN
+        raise refusal(cls, f"its order {order!r} is no number", "order = 0, or less to be called before others")
+
+    for key, value in getattr(plugin, "__dict__", {}).items():
+        if callable(value) and (key in HOOKS or (isinstance(value, FunctionType) and mark_of(value) is not None)):
+            raise refusal(
+                cls, f"{key} is set on the instance, where hooks are not seen", "define it as a method", function=value
+            )
+
+
+@lru_cache(maxsize=512)
+def carries_hooks(cls: type) -> bool:
+    """Whether a class has a method marked with `@hookimpl`, so that its instances are plugins."""
+    return any(mark_of(value) is not None for klass in cls.__mro__[:-1] for value in vars(klass).values())
+
+
+def check_class(cls: type, name: object, tier: object) -> list[Implementation]:
+    """Checks a plugin class and finds its hook implementations.
+
+    Args:
+        cls: The class.
+        name: The plugin's name, as its instance has it.
+        tier: The plugin's tier.
+
+    Returns:
+        One entry per implementation, in the order of definition.
+
+    Raises:
+        PluginError: Something about the class does not fit.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "none":
+        raise refusal(
+            cls, f"its name is {name!r}", "give the class a name of letters, digits, '-' and '_': name = \"mine\""
+        )
+
+    if tier not in TIERS:
+        raise refusal(cls, f"its tier is {tier!r}", f"use one of {', '.join(map(repr, TIERS))}", name=name)
+
+    _check_api(cls, name)
+    definitions: dict[str, list[object]] = {}
+    for klass in cls.__mro__[:-1]:
+        for attribute, value in vars(klass).items():
+            definitions.setdefault(attribute, []).append(value)
+
+    found = [
+        implementation
+        for attribute, values in definitions.items()
+        if (implementation := _check_attribute(cls, name, attribute, values)) is not None
+    ]
+    if tier == "observer":
+        _check_observer(cls, name, found)
+
+    return found
+
+
+def _check_api(cls: type, name: str) -> None:
+    declared = getattr(cls, "api", API_VERSION)
+    low, high = declared if isinstance(declared, tuple) and len(declared) == 2 else (declared, declared)  # noqa: PLR2004
+    if not all(isinstance(bound, int) and not isinstance(bound, bool) for bound in (low, high)):
+        raise refusal(cls, f"its api is {declared!r}", f"api = {API_VERSION}, or a pair (lowest, highest)", name=name)
+
+    if not low <= API_VERSION <= high:
+        raise refusal(
+            cls,
+            f"it is made for hook API {declared!r}, this is {API_VERSION}",
+            "install versions of the plugin and of ropewalk-core that fit",
+            name=name,
+        )
+
+
+def _check_observer(cls: type, name: str, found: list[Implementation]) -> None:
+    for implementation in found:
+        if implementation.hook.name not in OBSERVABLE:
+            raise refusal(
+                cls,
+                f"an observer cannot implement {implementation.hook.name}, it only follows ({', '.join(sorted(OBSERVABLE))})",
+                'tier = "normal"',
+                name=name,
+                function=implementation.function,
+            )
+
+
+# -- one attribute -----------------------------------------------------------------------------------------------
+
+
+def _check_attribute(cls: type, name: str, attribute: str, values: list[object]) -> Implementation | None:
+    """Checks one attribute; `values` are its definitions along the class's bases, the one in force first."""
+    value = values[0]
+    if value is None or SPEC_MARK in getattr(
+        value, "__dict__", {}
+    ):  # `on_event = None` switches an inherited hook off, as with __hash__
+        return None
+
+    options = mark_of(value)
+    if options is None:
+        _check_unmarked(cls, name, attribute, values)
+        return None
+
+    if not isinstance(value, FunctionType):
+        raise refusal(
+            cls,
+            f"{attribute} is marked as a hook and is a {type(value).__name__}",
+            "hooks are plain methods with `self`",
+            name=name,
+            function=value,
+        )
+
+    wanted = options.get("specname") or attribute
+    hook = HOOKS.get(wanted)
+    if hook is None:
+        if options.get("optionalhook"):
+            return None
+
+        raise refusal(
+            cls,
+            f"there is no hook {wanted!r}",
+            f"{did_you_mean(wanted, HOOKS)}the hooks are {', '.join(sorted(HOOKS))}",
+            name=name,
+            function=value,
+        )
+
+    _check_kind(cls, name, hook, value, options)
+    return Implementation(attribute, hook, value, bind(value, _parameters(cls, name, hook, value), hook))
+
+
+def _check_unmarked(cls: type, name: str, attribute: str, values: list[object]) -> None:
+    value = values[0]
+    inherited = any(mark_of(below) is not None for below in values[1:])
+    if inherited or (
+        attribute in HOOKS and (callable(value) or isinstance(value, staticmethod | classmethod | property))
+    ):
+        what = "overrides a hook" if inherited else "is named like a hook"
+        raise refusal(
+            cls,
+            f"{attribute} {what} and is not marked, so it would not be called",
+            "put @hookimpl above it, or rename it",
+            name=name,
+            function=value,
+        )
+
+
+def _check_kind(cls: type, name: str, hook: HookSpec, function: FunctionType, options: dict[str, Any]) -> None:
+    if options.get("wrapper") or options.get("hookwrapper"):
+        chains = ", ".join(sorted(each.name for each in HOOKS.values() if each.is_chain))
+        raise refusal(
+            cls,
+            f"{hook.name} is a pluggy wrapper",
+            f"wrap with a chain ({chains}): `async def around_tool_call(self, call, call_next): ...; "
+            "result = await call_next(call); ...; return result`",
+            name=name,
+            function=function,
+        )
+
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise refusal(cls, f"{hook.name} yields", f"return its answer: `{hook.example}`", name=name, function=function)
+
+    is_async = inspect.iscoroutinefunction(function)
+    if is_async != hook.is_async:
+        what = "is async and the hook is not awaited" if is_async else "is not async and the hook is awaited"
+        raise refusal(cls, f"{hook.name} {what}", f"write `{hook.example}`", name=name, function=function)
+
+
+def _parameters(cls: type, name: str, hook: HookSpec, function: FunctionType) -> tuple[str, ...]:
+    """The names of an implementation's parameters without `self`, all of them arguments of the hook."""
+    parameters = list(inspect.signature(function).parameters.values())
+    fix = f"take any of ({', '.join(hook.arguments)}) by name: `{hook.example}`"
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if not parameters or parameters[0].kind not in positional or parameters[0].name in hook.arguments:
+        raise refusal(cls, f"{hook.name} takes no `self`", fix, name=name, function=function)
+
+    for parameter in parameters[1:]:
+        if parameter.kind not in positional:
+            kind = parameter.kind.description.replace("variadic", "star")
+            raise refusal(
+                cls, f"{hook.name} has the {kind} parameter {parameter.name!r}", fix, name=name, function=function
+            )
+
+        if parameter.name not in hook.arguments:
+            hint = did_you_mean(parameter.name, hook.arguments)
+            raise refusal(
+                cls, f"{hook.name} has no argument {parameter.name!r}", hint + fix, name=name, function=function
+            )
+
+    return tuple(parameter.name for parameter in parameters[1:])

@@ -1,0 +1,45 @@
+"""Checks of an agent's plain parameters."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from ropewalk.types import SystemContentBlock
+
+_SYSTEM_KEYS = {"text", "cachePoint", "guardContent"}
+
+
+def checked_agent_id(agent_id: str | None) -> str:
+    """The id, fit to name a folder.
+
+    Raises:
+        ValueError: It has path separators, or is `.` or `..` or blank.
+    """
+    if agent_id is None:
+        return "default"
+
+    if not isinstance(agent_id, str) or not agent_id.strip() or agent_id in (".", "..") or set(agent_id) & set("/\\\0"):
+        raise ValueError(
+            f"agent_id {agent_id!r} is blank or cannot contain path separators: use letters, digits, - and _"
+        )
+
+    return agent_id
+
+
+def system_blocks(prompt: str | list[SystemContentBlock] | None) -> tuple[SystemContentBlock, ...]:
+    """The system prompt as blocks.
+
+    Raises:
+        ValueError: It is neither text nor a list of blocks.
+    """
+    if prompt is None:
+        return ()
+
+    if isinstance(prompt, str):
+        return ({"text": prompt},)
+
+    blocks: list[Any] = list(prompt) if isinstance(prompt, list | tuple) else [None]
+    if not all(isinstance(block, dict) and not _SYSTEM_KEYS.isdisjoint(block) for block in blocks):
+        raise ValueError(f'system_prompt is {prompt!r:.80}: pass a str or a list of blocks such as [{{"text": "..."}}]')
+
+    return tuple(cast("list[SystemContentBlock]", blocks))

@@ -1,0 +1,40 @@
+"""Runs a coroutine in a context of its own, without a task.
+
+A tool's writes to context variables must not show in its siblings. A task would do, and costs ten times as much.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Awaitable, Coroutine, Generator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Isolated(Awaitable[T]):
+    """Awaits `coroutine` step by step inside a copy of the current context."""
+
+    __slots__ = ("_coroutine",)
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._coroutine = coroutine
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        run = contextvars.copy_context().run
+        coroutine = self._coroutine
+        step, value = coroutine.send, None
+        while True:
+            try:
+                waiting = run(step, value)  # type: ignore[arg-type]
+            except StopIteration as done:
+                return done.value  # type: ignore[no-any-return]
+
+            try:
+                value = yield waiting
+                step = coroutine.send
+            except GeneratorExit:
+                coroutine.close()
+                raise
+            except BaseException as error:  # noqa: BLE001 - handed to the coroutine, as a task would
+                step, value = coroutine.throw, error  # type: ignore[assignment]

@@ -1,0 +1,123 @@
+"""What leaves the process as JSON is strict JSON and valid Unicode, whatever a tool or a model produced.
+
+One rule per type: NaN and infinities become null, Decimal and UUID text, dates and times ISO 8601 text, bytes base64
+text, sets sorted lists, enums their value, dataclasses and pydantic models objects, other keys text, a reference to a
+container that is being written the text "<cycle>", anything else its `str()`.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import math
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+_MAX_DEPTH: Final = 200
+_CYCLE: Final = "<cycle>"
+_TOO_DEEP: Final = "<nested too deeply>"
+
+
+def clean_text(text: str) -> str:
+    """The text in valid Unicode: split surrogate pairs are joined, lone ones become U+FFFD."""
+    if text.isascii():
+        return text
+
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+    return text
+
+
+def strict_json(value: Any) -> Any:
+    """The value made of `dict` with text keys, `list`, `str`, `int`, finite `float`, `bool` and None.
+
+    Never raises for a value that Python can build; see the module's text for the rule per type.
+    """
+    return _strict(value, frozenset(), 0)
+
+
+def _strict(value: Any, inside: frozenset[int], depth: int) -> Any:
+    kind = type(value)
+    if kind is str:
+        return clean_text(value)
+
+    if kind is int or kind is bool or value is None:
+        return value
+
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+
+    if isinstance(value, Mapping | list | tuple | set | frozenset):
+        return _container(value, inside, depth)
+
+    return _other(value, inside, depth)
+
+
+def _container(value: Any, inside: frozenset[int], depth: int) -> Any:
+    if id(value) in inside:
+        return _CYCLE
+
+    if depth >= _MAX_DEPTH:
+        return _TOO_DEEP
+
+    within, deeper = inside | {id(value)}, depth + 1
+    if isinstance(value, Mapping):
+        return {_key(k): _strict(v, within, deeper) for k, v in value.items()}
+
+    items = [_strict(item, within, deeper) for item in value]
+    if isinstance(value, set | frozenset):
+        items.sort(key=lambda item: (type(item).__name__, str(item)))
+
+    return items
+
+
+def _key(key: Any) -> str:
+    plain = _strict(key, frozenset(), 0)
+    if plain is None or isinstance(plain, bool):
+        return {None: "null", True: "true", False: "false"}[plain]
+
+    return plain if isinstance(plain, str) else str(plain)
+
+
+def _other(value: Any, inside: frozenset[int], depth: int) -> Any:  # noqa: PLR0911 - one rule per type
+    if isinstance(value, enum.Enum):
+        return _strict(value.value, inside, depth)
+
+    if isinstance(value, str):
+        return clean_text(str.__str__(value))
+
+    if isinstance(value, int):
+        return int(value)
+
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(bytes(value)).decode()
+
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+
+    if isinstance(value, decimal.Decimal | uuid.UUID):
+        return str(value)
+
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: getattr(value, f.name, None) for f in dataclasses.fields(value)}
+        return _container(fields, inside | {id(value)}, depth) if id(value) not in inside else _CYCLE
+
+    dump = getattr(type(value), "model_dump", None)
+    if callable(dump):
+        return _container(dump(value), inside | {id(value)}, depth) if id(value) not in inside else _CYCLE
+
+    return clean_text(_shown(value))
+
+
+def _shown(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - a value whose __str__ raises must not lose a finished run
+        return f"<{type(value).__name__}>"

@@ -1,0 +1,149 @@
+"""One call of an agent from admission to result. Outermost step of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ropewalk.channel import Channel
+from ropewalk.errors import ConcurrencyException, InvalidPromptError, PluginError
+from ropewalk.events import RunEnded, RunFailed, RunStarted
+from ropewalk.history.rules import OUTCOME_UNKNOWN
+from ropewalk.invocation import CallOptions, Denied, Invocation
+from ropewalk.loop import context
+from ropewalk.loop.cycles import cancelled_result, run_cycles
+from ropewalk.prompt import prompt_messages
+from ropewalk.result import AgentResult
+from ropewalk.run import Run
+from ropewalk.types import Message
+
+if TYPE_CHECKING:
+    from ropewalk.agent import Agent
+
+
+async def invoke(agent: Agent, options: CallOptions, channel: Channel | None = None) -> AgentResult:
+    """Runs one call in the current task.
+
+    Raises:
+        ConcurrencyException: The agent is busy.
+        InvalidPromptError: The prompt has none of the accepted forms.
+        Exception: What a model or a hook raised.
+    """
+    agent.check_open()
+    agent.hooks.check_call(options, agent)
+    messages = prompt_messages(options.prompt)
+    run = Run(agent, options, agent.hooks, agent.history, channel)
+    if not agent.claim(run):
+        answer = await agent.hooks.admit(options, agent)
+        if isinstance(answer, AgentResult):
+            return answer
+
+        raise ConcurrencyException(
+            f"agent {agent.name!r} is busy with another invocation: wait for it, or use one agent per conversation"
+        )
+
+    try:
+        return await _admitted(run, messages)
+    finally:
+        agent.release(run)
+
+
+async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:
+    task = asyncio.current_task()
+    history, agent = run.history, run.agent
+    if task is not None:
+        run.cancellation.park(task)
+
+    history.begin_run(run.journal)
+    try:
+        if not messages and not history.messages:
+            raise InvalidPromptError("there is no prompt and no history to go on with: pass a prompt")
+
+        await agent.initialise()
+        if run.followed:
+            await run.emit(RunStarted(run.id))
+
+        result = await _through_hooks(run, messages)
+        if run.hooks.plan.manage_context:
+            await context.manage(run, "after_invocation")
+
+        _note_end(run, result.stop_reason)
+        await run.commit()
+        if run.followed:
+            await run.emit(RunEnded(result))
+
+        return result
+    except BaseException as error:
+        if history.open_uses:
+            history.close_open_uses(OUTCOME_UNKNOWN)
+
+        _note_end(run, f"error: {type(error).__name__}")
+        if isinstance(error, Exception | asyncio.CancelledError):
+            await run.commit()
+            if run.followed and isinstance(error, Exception):
+                await run.emit(RunFailed(error))
+
+        raise
+    finally:
+        history.end_run()
+        if task is not None:
+            run.cancellation.unpark(task)
+
+        _let_go(run)
+
+
+async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult:
+    async def inner(invocation: Invocation) -> AgentResult | Denied:
+        return await _run(run, invocation)
+
+    chain = run.hooks.around_invocation(inner, run.agent)
+    try:
+        result = await chain(Invocation(messages, run.options))
+    except asyncio.CancelledError:
+        if not run.cancellation.claim():
+            raise
+
+        run.history.close_open_uses(OUTCOME_UNKNOWN)
+        return cancelled_result(run)
+
+    if isinstance(result, Denied):
+        message: Message = {"role": "assistant", "content": [{"text": result.text}]}
+        return AgentResult("end_turn", message, run.metrics, run.state)
+
+    if not isinstance(result, AgentResult):
+        raise PluginError(
+            f"around_invocation returned {type(result).__name__}: return what call_next returned, or Denied(text)"
+        )
+
+    return result
+
+
+async def _run(run: Run, invocation: Invocation) -> AgentResult:
+    """The innermost step: append the input, run the cycles, and take the input back when nothing came of it."""
+    history = run.history
+    if run.journal:
+        run.journal.add("run_started", {"invocation_state": sorted(map(str, run.invocation_state))})
+
+    mark = history.add_input(invocation.messages)
+    version = history.version
+    done = False
+    try:
+        await run.commit()
+        result = await run_cycles(run)
+        done = result.stop_reason != "cancelled"
+        return result
+    finally:
+        if not done and not run.contributed and history.version == version:
+            history.rollback(mark)
+
+
+def _note_end(run: Run, reason: str) -> None:
+    if run.journal:
+        run.journal.add("run_ended", {"stop_reason": reason})
+
+
+def _let_go(run: Run) -> None:
+    """Drops the chains: they refer to the run and the run to them, and nobody should wait for the collector."""
+    for chain in ("model_chain", "tools_chain", "tool_chain"):
+        if hasattr(run, chain):
+            delattr(run, chain)

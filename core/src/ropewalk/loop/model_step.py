@@ -1,0 +1,122 @@
+"""The innermost step of a model call: consume the provider's stream and assemble the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ropewalk.assembly import Assembly
+from ropewalk.errors import ModelError
+from ropewalk.events import Delta
+from ropewalk.model import ModelRequest
+from ropewalk.outcomes import ModelOutcome
+from ropewalk.types import StreamEvent
+
+if TYPE_CHECKING:
+    from ropewalk.run import Run
+
+_CLOSE_SECONDS: Final = 1.0
+
+
+async def call_model(run: Run, request: ModelRequest) -> ModelOutcome:
+    """Runs one attempt: the end of the `around_model_call` chain.
+
+    Raises:
+        ModelError: The stream is incomplete or malformed, or `call_next` was called twice.
+        Exception: Whatever the model raises; it is noted in `run.model_error`, so that only such errors are retried.
+    """
+    if run.answered:
+        raise ModelError("a hook called call_next twice in one attempt: return Retry(...) to ask for another attempt")
+
+    run.answered = True
+    if run.journal:
+        run.journal.add("model_started", {"cycle": run.cycle, "attempt": run.attempt})
+
+    assembly = Assembly()
+    try:
+        outcome = await _consume(run, request, assembly)
+    except Exception as error:
+        run.model_error = error
+        run.metrics.add_usage(assembly.usage, 0)
+        raise
+
+    run.metrics.add_usage(outcome.usage, outcome.latency_ms)
+    return outcome
+
+
+async def _consume(run: Run, request: ModelRequest, assembly: Assembly) -> ModelOutcome:
+    if run.cancelled:
+        return assembly.cancelled()
+
+    stream = _opened(run.agent.model.stream(request))
+    ended = False
+    try:
+        sink = run.delta_sink
+        if sink is None:
+            ended = await _drain(run, stream, assembly.feed)
+        else:
+            ended = await _relay(run, stream, assembly.feed, sink)
+    except asyncio.CancelledError:
+        if not run.cancellation.claim():
+            raise
+    finally:
+        if not ended:
+            await _close(stream)
+
+    return assembly.finish(run.history.free_id) if ended else assembly.cancelled()
+
+
+async def _drain(run: Run, stream: AsyncIterator[StreamEvent], feed: Callable[[StreamEvent], Delta]) -> bool:
+    """Feeds everything; False when the run was cancelled on the way."""
+    cancellation = run.cancellation
+    async for raw in stream:
+        feed(raw)
+        if cancellation.requested:
+            return False
+
+    return True
+
+
+async def _relay(
+    run: Run, stream: AsyncIterator[StreamEvent], feed: Callable[[StreamEvent], Delta], sink: Callable[[Delta], None]
+) -> bool:
+    """Feeds everything and shows it to followers; False when the run was cancelled on the way."""
+    cancellation = run.cancellation
+    async for raw in stream:
+        event = feed(raw)
+        run.streamed = True
+        sink(event)
+        if run.too_far_ahead:
+            await run.let_consumer_catch_up()
+
+        if cancellation.requested:
+            return False
+
+    return True
+
+
+def _opened(stream: Any) -> AsyncIterator[StreamEvent]:
+    if hasattr(stream, "__aiter__"):
+        return stream.__aiter__()  # type: ignore[no-any-return]
+
+    if inspect.iscoroutine(stream):
+        stream.close()
+
+    raise ModelError(
+        f"the model's stream() returned {type(stream).__name__}, which is no async iterator: write it as an async generator"
+    )
+
+
+async def _close(stream: AsyncIterator[StreamEvent]) -> None:
+    """Ends a stream that was not read to its end, so that the provider stops working and frees its connection."""
+    aclose = getattr(stream, "aclose", None)
+    if aclose is None:
+        return
+
+    try:
+        async with asyncio.timeout(_CLOSE_SECONDS):
+            await aclose()
+    except (Exception, asyncio.CancelledError):  # noqa: BLE001, S110 - what led here is on its way to the caller
+        pass

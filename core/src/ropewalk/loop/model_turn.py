@@ -1,0 +1,109 @@
+"""One model turn: attempts until one counts. The kernel's single retry point."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ropewalk.errors import ContextWindowOverflowException, PluginError
+from ropewalk.events import AttemptDiscarded
+from ropewalk.loop import context
+from ropewalk.model import ModelRequest
+from ropewalk.outcomes import Failure, ModelOutcome, Retry
+
+if TYPE_CHECKING:
+    from ropewalk.run import Run
+
+
+async def model_turn(run: Run) -> ModelOutcome:
+    """Calls the model, again when a hook asks for it, the context was reduced, or `decide_retry` names a delay.
+
+    Raises:
+        Exception: The model's error when nobody retries it; a hook's error always.
+    """
+    run.attempt = 0
+    waited = 0.0
+    request = build_request(run)
+    while True:
+        run.attempt += 1
+        run.answered = run.streamed = False
+        run.model_error = None
+        try:
+            outcome = await run.model_chain(request)
+        except asyncio.CancelledError:
+            if not run.cancellation.claim():
+                raise
+
+            return _nothing()
+        except Exception as error:
+            if error is not run.model_error:
+                raise  # a hook's, not the model's
+
+            delay = await _delay_after(run, error, waited)
+            if delay is None:
+                raise
+
+            waited += delay
+            await run.sleep(delay)
+            if run.cancelled:
+                return _nothing()
+
+            request = build_request(run)
+            continue
+
+        if isinstance(outcome, ModelOutcome):
+            return outcome
+
+        request = await _again(run, request, outcome)
+
+
+def build_request(run: Run) -> ModelRequest:
+    """The request of the next attempt, from the agent as it is now."""
+    agent = run.agent
+    if run.model is None or run.model is not agent.current_model:
+        run.model = agent.resolve_model()
+
+    return ModelRequest(
+        run.history.view(), agent.system_blocks, agent.tool_registry.specs, None, None, run.invocation_state
+    )
+
+
+async def _delay_after(run: Run, error: Exception, waited: float) -> float | None:
+    """Seconds until the next attempt, or None to give up."""
+    if isinstance(error, ContextWindowOverflowException):
+        if not await context.reduce(run, error):
+            return None
+
+        await _discard(run, str(error))
+        return 0.0
+
+    delay = await run.hooks.decide_retry(Failure(error, run.attempt, run.streamed, waited), run.agent)
+    if delay is not None:
+        await _discard(run, str(error))
+
+    return delay
+
+
+async def _again(run: Run, request: ModelRequest, outcome: object) -> ModelRequest:
+    """The request of the attempt that a hook asked for."""
+    if not isinstance(outcome, Retry):
+        raise PluginError(
+            f"around_model_call returned {type(outcome).__name__}: return what call_next returned, a ModelOutcome, or Retry(...)"
+        )
+
+    await _discard(run, outcome.reason)
+    if outcome.feedback:
+        run.history.add_user(outcome.feedback)
+        await run.commit()
+        return build_request(run)
+
+    return outcome.request or request
+
+
+async def _discard(run: Run, reason: str) -> None:
+    if run.followed:
+        await run.emit(AttemptDiscarded(run.attempt, reason))
+
+
+def _nothing() -> ModelOutcome:
+    return ModelOutcome({"role": "assistant", "content": []}, "cancelled")

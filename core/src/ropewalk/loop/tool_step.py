@@ -1,0 +1,176 @@
+"""The innermost step of a tool call: run the tool, and turn whatever happens into one result."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from ropewalk.history.rules import is_legal_tool_name
+from ropewalk.isolation import Isolated
+from ropewalk.json_values import clean_text, strict_json
+from ropewalk.tool import Tool, ToolCall, effect_of, error_result
+from ropewalk.types import ToolResult
+
+if TYPE_CHECKING:
+    from ropewalk.run import Run
+
+CANCELLED_BEFORE = "Tool execution cancelled"
+CANCELLED_DURING = "Tool execution cancelled while it ran; it may or may not have taken effect"
+
+
+async def run_tool(run: Run, call: ToolCall) -> ToolResult:
+    """Runs one call through the `around_tool_call` chain. What executors get as `run_tool`.
+
+    It never raises an `Exception`: an error in a hook is noted, stops the run after the batch, and becomes an error
+    result here, so that the history stays valid and finished siblings keep their results.
+    """
+    task = asyncio.current_task()
+    cancellation = run.cancellation
+    use_id = call.tool_use["toolUseId"]
+    parked = task is not None and cancellation.park(task)
+    try:
+        if cancellation.requested:
+            result = error_result(use_id, CANCELLED_BEFORE)
+        elif run.batch_failure is not None:
+            result = error_result(use_id, _aborted(run.batch_failure))
+        else:
+            result = checked_result(await run.tool_chain(call), call)
+    except asyncio.CancelledError:
+        if not cancellation.claim():
+            raise
+
+        result = run.finished.get(use_id) or error_result(use_id, _interrupted(run))
+    except Exception as error:  # noqa: BLE001 - raised again by the tools step, once the batch is answered
+        _fail(run, error)
+        result = run.finished.get(use_id) or error_result(use_id, _aborted(error))
+    finally:
+        if parked and task is not None:
+            cancellation.unpark(task)
+
+    run.finished[use_id] = result
+    return result
+
+
+async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
+    """Runs the tool itself: the end of the `around_tool_call` chain."""
+    use = call.tool_use
+    use_id, name = use["toolUseId"], use["name"]
+    tool = call.tool
+    if call.input_error is not None:
+        return error_result(use_id, f"Error: {call.input_error}. Send the arguments as one JSON object.")
+
+    if tool is None:
+        known = (
+            f"Unknown tool: {name}"
+            if is_legal_tool_name(name)
+            else f"Error: tool_name=<{name}> | invalid tool name pattern"
+        )
+        return error_result(use_id, known)
+
+    journal = run.journal
+    if journal:
+        started = {"tool_use": use, "effect": effect_of(tool), "attempt": call.attempt, "cycle": run.cycle}
+        journal.add("tool_started", strict_json(started))
+        await run.commit()
+
+    began = run.now()
+    result = await _outcome(run, call, tool)
+    run.metrics.add_tool(name, run.now() - began, success=result["status"] == "success")
+    call.attempt += 1
+    run.finished[use_id] = result
+    if journal:
+        journal.add("tool_ended", strict_json({"result": result}))
+        await run.commit()
+
+    return result
+
+
+async def _outcome(run: Run, call: ToolCall, tool: Tool) -> ToolResult:
+    use_id = call.tool_use["toolUseId"]
+    try:
+        return checked_result(await Isolated(tool.invoke(call)), call)  # type: ignore[arg-type]
+    except asyncio.CancelledError as error:
+        if run.cancellation.claim():
+            return error_result(use_id, _interrupted(run))
+
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise  # somebody outside cancelled the whole task
+
+        return error_result(use_id, error_text(error))
+    except (SystemExit, KeyboardInterrupt) as error:
+        # A task that ends in one of these tears down its event loop with every other run on it: it travels as a value.
+        _fail(run, error)
+        return error_result(use_id, error_text(error))
+    except Exception as error:  # noqa: BLE001 - a tool may raise anything, and the model is told
+        return error_result(use_id, error_text(error))
+
+
+def error_text(error: BaseException) -> str:
+    """What the model is told about an exception: `Error: text` for ValueError, with the type's name for others."""
+    text = clean_text(_shown(error))
+    if type(error) is ValueError:
+        return f"Error: {text}"
+
+    return f"Error: {type(error).__name__} - {text}" if text else f"Error: {type(error).__name__}"
+
+
+def _shown(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - an exception whose __str__ raises is still only an error result
+        return ""
+
+
+def checked_result(result: Any, call: ToolCall) -> ToolResult:
+    """The result, strict JSON and under the right id; the tool's own objects are never written to."""
+    use_id = call.tool_use["toolUseId"]
+    if not isinstance(result, dict) or not isinstance(result.get("content"), list | tuple):
+        return error_result(
+            use_id, f"Error: Tool '{call.tool_use['name']}' did not return a result but {type(result).__name__}"
+        )
+
+    content = result["content"]
+    status = result.get("status", "success")
+    if status not in ("success", "error") or not all(isinstance(piece, dict) for piece in content):
+        return error_result(use_id, f"Error: Tool '{call.tool_use['name']}' returned a malformed result")
+
+    clean = [_clean_piece(piece) for piece in content]
+    if (
+        result.get("toolUseId") == use_id
+        and "status" in result
+        and all(a is b for a, b in zip(clean, content, strict=True))
+    ):
+        return result  # type: ignore[return-value]
+
+    return {"toolUseId": use_id, "status": status, "content": clean}  # type: ignore[typeddict-item]
+
+
+def _clean_piece(piece: dict[str, Any]) -> dict[str, Any]:
+    text = piece.get("text")
+    if type(text) is str:
+        clean = clean_text(text)
+        return piece if clean is text else {**piece, "text": clean}
+
+    if "text" in piece:
+        return {**piece, "text": clean_text(str(text))}
+
+    if "json" in piece:
+        return {**piece, "json": strict_json(piece["json"])}
+
+    return piece
+
+
+def _fail(run: Run, error: BaseException) -> None:
+    """Notes what will be raised once the batch is answered, and interrupts the calls that still run."""
+    if run.batch_failure is None:
+        run.batch_failure = error
+        run.cancellation.interrupt_parked(but=asyncio.current_task())
+
+
+def _interrupted(run: Run) -> str:
+    return CANCELLED_DURING if run.batch_failure is None else _aborted(run.batch_failure)
+
+
+def _aborted(error: BaseException) -> str:
+    return f"The run was stopped by {type(error).__name__}; the call may or may not have taken effect"

@@ -1,0 +1,113 @@
+"""The tools of one model message: run them, and answer every use once, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from ropewalk.errors import PluginError
+from ropewalk.events import MessageAdded, ToolsStarting
+from ropewalk.loop.tool_step import CANCELLED_BEFORE, CANCELLED_DURING, checked_result, run_tool
+from ropewalk.outcomes import ModelOutcome, ToolsOutcome
+from ropewalk.tool import ToolBatch, ToolCall, error_result
+from ropewalk.types import ContentBlock, ToolResult, ToolUse
+
+if TYPE_CHECKING:
+    from ropewalk.run import Run
+
+
+async def run_tools(run: Run, uses: list[ToolUse], outcome: ModelOutcome) -> ToolsOutcome:
+    """Runs the uses and appends the one message with their results.
+
+    Raises:
+        BaseException: What a hook raised, or SystemExit and KeyboardInterrupt of a tool, after the results are in place.
+    """
+    tools = run.agent.tool_registry
+    problems = outcome.input_errors or {}
+    calls = tuple(ToolCall(run, use, tools.get(use["name"]), problems.get(use["toolUseId"])) for use in uses)
+    run.finished = {}
+    run.batch_failure = None
+    done: ToolsOutcome | None = None
+    try:
+        if run.followed:
+            await run.emit(ToolsStarting(uses))
+
+        if not run.cancelled:
+            done = await run.tools_chain(ToolBatch(calls, run.invocation_state))
+    except asyncio.CancelledError:
+        if not run.cancellation.claim():
+            _append(run, calls, None)
+            raise
+    except BaseException:
+        _append(run, calls, None)
+        await run.commit()
+        raise
+
+    if done is not None and not isinstance(done, ToolsOutcome):
+        _append(run, calls, None)
+        raise PluginError(
+            f"around_tools returned {type(done).__name__}: return what call_next returned, or a ToolsOutcome"
+        )
+
+    results = _append(run, calls, done)
+    await run.commit()
+    if run.batch_failure is not None:
+        failure, run.batch_failure = run.batch_failure, None
+        raise failure
+
+    if run.followed:
+        await run.emit(MessageAdded(run.history.messages[-1]))
+
+    return ToolsOutcome(results, done.end_turn if done is not None else None)
+
+
+async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
+    """Hands the calls to the executor: the end of the `around_tools` chain."""
+    task = asyncio.current_task()
+    cancellation = run.cancellation
+
+    async def run_one(call: ToolCall) -> ToolResult:
+        return await run_tool(run, call)
+
+    # While tools run, they are what a cancel interrupts, each answering for itself; not the executor that waits for them.
+    parked = task is not None and cancellation.is_parked(task)
+    if task is not None:
+        cancellation.unpark(task)
+
+    try:
+        results = await run.hooks.execute_tools(batch, run_one, run.agent)
+        if results is None:
+            results = [await run_one(call) for call in batch.calls]
+    finally:
+        if parked and task is not None:
+            cancellation.park(task)
+
+    if not isinstance(results, list) or len(results) != len(batch.calls):
+        raise PluginError(
+            f"execute_tools returned {results!r:.80}: return a list with one result per call ({len(batch.calls)}), in their order"
+        )
+
+    return ToolsOutcome(results)
+
+
+def _append(run: Run, calls: tuple[ToolCall, ...], done: ToolsOutcome | None) -> list[ToolResult]:
+    """Appends one result per use: from the chain, else as far as calls had finished, else an error that says so."""
+    given: dict[str, Any] = {}
+    for result in done.results if done is not None else ():
+        if isinstance(result, dict):
+            given.setdefault(str(result.get("toolUseId")), result)
+
+    results = [_result(run, call, given) for call in calls]
+    blocks: list[ContentBlock] = [{"toolResult": result} for result in results]
+    run.history.add_user(blocks)
+    return results
+
+
+def _result(run: Run, call: ToolCall, given: dict[str, Any]) -> ToolResult:
+    use_id = call.tool_use["toolUseId"]
+    result = given.get(use_id)
+    if result is not None:
+        return checked_result(result, call)
+
+    finished = run.finished.get(use_id)
+    return finished or error_result(use_id, CANCELLED_BEFORE if not run.finished else CANCELLED_DURING)

@@ -1,0 +1,66 @@
+"""From a model string to a model, through the plugin that provides it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from ropewalk.errors import MissingPluginError, UnknownModelError
+from ropewalk.hooks.activation import owner_of, require_owner
+from ropewalk.parameters import PARAMETERS
+
+if TYPE_CHECKING:
+    from ropewalk.agent import Agent
+    from ropewalk.model import Model
+
+_DEFAULT_PROVIDER: Final = "bedrock"
+
+
+def resolve_model(agent: Agent, spec: str | None) -> Model:
+    """The model that a string stands for.
+
+    Args:
+        agent: The agent that needs it; its plugins are asked first.
+        spec: `"provider:model-id"`, a bare Bedrock id, or None for `ROPEWALK_MODEL` or the default provider.
+
+    Raises:
+        MissingPluginError: The provider is not installed.
+        UnknownModelError: The provider does not know the model.
+    """
+    if spec is None:
+        spec = os.environ.get("ROPEWALK_MODEL") or None
+
+    model = agent.hooks.provide_model(spec, agent)
+    if model is not None:
+        return model
+
+    provider = _provider(spec)
+    wanted = "Agent() without a model" if spec is None else f"model={spec!r}"
+    if provider == _DEFAULT_PROVIDER and owner_of(f"model.{provider}") is None:
+        raise _no_default(wanted)
+
+    owner = require_owner(f"model.{provider}", wanted)
+    model = agent.hooks.with_plugin(owner).provide_model(spec, agent)
+    if model is None:
+        raise UnknownModelError(
+            f"{wanted}: the provider {provider!r} does not know this model: check the id in its documentation"
+        )
+
+    return model
+
+
+def _provider(spec: str | None) -> str:
+    """The provider a string names. Bedrock ids contain colons too, so that only known providers count as prefixes."""
+    prefix, colon, _ = (spec or "").partition(":")
+    known = f"model.{prefix}" in PARAMETERS or owner_of(f"model.{prefix}") is not None
+    return prefix if colon and known else _DEFAULT_PROVIDER
+
+
+def _no_default(wanted: str) -> MissingPluginError:
+    distribution = PARAMETERS[f"model.{_DEFAULT_PROVIDER}"]
+    known = sorted(name.removeprefix("model.") for name in PARAMETERS if name.startswith("model."))
+    hint = (
+        f"pip install {distribution}, or name another provider as in model='local:qwen2.5-coder-1.5b' "
+        f"(known: {', '.join(known)}), or set ROPEWALK_MODEL"
+    )
+    return MissingPluginError(wanted, distribution, hint=hint)

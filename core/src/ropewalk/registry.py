@@ -1,0 +1,125 @@
+"""The tools of one agent, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ropewalk.errors import MissingPluginError, ToolDefinitionError
+from ropewalk.history.rules import is_legal_tool_name
+from ropewalk.tool import Tool
+from ropewalk.types import ToolSpec
+
+if TYPE_CHECKING:
+    from ropewalk.agent import Agent
+
+
+class ToolRegistry:
+    """Tools under their names, and the specs that models are sent."""
+
+    __slots__ = ("_by_name", "_folded", "_specs")
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Tool] = {}
+        self._folded: dict[str, str] = {}
+        self._specs: tuple[ToolSpec, ...] | None = None
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that name, or None."""
+        return self._by_name.get(name)
+
+    @property
+    def names(self) -> list[str]:
+        """Names in the order of registration."""
+        return list(self._by_name)
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What models are told, in the order of registration.
+
+        Raises:
+            ToolDefinitionError: A tool's spec cannot be made or has not the shape of one.
+        """
+        if self._specs is None:
+            self._specs = tuple(_checked_spec(tool) for tool in self._by_name.values())
+
+        return self._specs
+
+    def add(self, tool: Tool) -> None:
+        """Registers a tool; the same object again is no change.
+
+        Raises:
+            ToolDefinitionError: The name is illegal or taken, or differs from a taken one only by `-` and `_`.
+        """
+        name = tool.tool_name
+        if not is_legal_tool_name(name):
+            raise ToolDefinitionError(
+                f"tool name {name!r} is not allowed: use 1 to 64 of the letters a-z A-Z, digits, _ and -, as providers demand"
+            )
+
+        folded = name.replace("-", "_")
+        other = self._folded.get(folded)
+        if other is not None:
+            if self._by_name[other] is tool:
+                return
+
+            same = "is taken" if other == name else f"differs from {other!r} only by - and _"
+            raise ToolDefinitionError(f"tool name {name!r} {same}: give one of the two tools another name")
+
+        self._by_name[name] = tool
+        self._folded[folded] = name
+        self._specs = None
+
+
+def collect_tools(agent: Agent, entries: Iterable[Any]) -> Iterator[Tool]:
+    """The tools that entries of `tools=` stand for.
+
+    Raises:
+        ToolDefinitionError: An entry is no tool and no plugin makes one of it.
+        MissingPluginError: An entry is a string and the plugin that loads tools is not active.
+    """
+    for entry in entries:
+        if is_tool(entry):
+            yield entry
+            continue
+
+        found = agent.hooks.provide_tool(entry, agent)
+        if found is not None:
+            yield from found if isinstance(found, list | tuple) else (found,)
+        elif isinstance(entry, list | tuple | set | frozenset):
+            yield from collect_tools(agent, entry)
+        else:
+            raise _refusal(agent, entry)
+
+
+def is_tool(value: object) -> bool:
+    """Whether the value has what the kernel needs of a tool."""
+    return not isinstance(value, type) and hasattr(value, "tool_name") and callable(getattr(value, "invoke", None))
+
+
+def _refusal(agent: Agent, entry: Any) -> Exception:
+    shown = f"tools= entry {entry!r:.80}"
+    if (isinstance(entry, str | dict) or callable(entry)) and not agent.hooks.plan.provide_tool:
+        return MissingPluginError(shown, "ropewalk-tools")
+
+    if callable(entry):
+        return ToolDefinitionError(f"{shown} is a plain {type(entry).__name__}: decorate it with @tool")
+
+    return ToolDefinitionError(
+        f"{shown} is no tool: pass a function decorated with @tool, a file path, 'module:function', or an object with tool_name, tool_spec and invoke"
+    )
+
+
+def _checked_spec(tool: Tool) -> ToolSpec:
+    spec = tool.tool_spec
+    schema = spec.get("inputSchema") if isinstance(spec, dict) else None
+    if (
+        not isinstance(schema, dict)
+        or not isinstance(schema.get("json"), dict)
+        or not isinstance(spec.get("description"), str)
+    ):
+        raise ToolDefinitionError(
+            f'tool {tool.tool_name!r} has a spec of the wrong shape: use {{"name", "description", "inputSchema": {{"json": {{...}}}}}}'
+        )
+
+    return spec if spec.get("name") == tool.tool_name else {**spec, "name": tool.tool_name}

@@ -1,0 +1,55 @@
+"""What an invocation returns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ropewalk.metrics import EventLoopMetrics
+from ropewalk.types import Message, StopReason
+
+
+@dataclass(slots=True)
+class AgentResult:
+    """The end of one invocation.
+
+    Attributes:
+        stop_reason: Why it ended, such as `"end_turn"` or `"cancelled"`.
+        message: The last assistant message; a synthetic one when the model said nothing.
+        metrics: Counts and durations of this invocation alone.
+        state: What hooks left for the caller.
+        interrupts: Questions that wait for an answer, when the stop reason is `"interrupt"`.
+        structured_output: The filled pydantic model, when one was asked for.
+        checkpoint: Where to go on, when the stop reason is `"checkpoint"`.
+    """
+
+    stop_reason: StopReason
+    message: Message
+    metrics: EventLoopMetrics
+    state: Any = field(default_factory=dict)
+    interrupts: Sequence[Any] | None = None
+    structured_output: Any = None
+    checkpoint: Any = None
+
+    def __str__(self) -> str:
+        """The answer's text, each block followed by a newline; structured output as JSON when there is one."""
+        if self.interrupts:
+            return json.dumps([i.to_dict() if hasattr(i, "to_dict") else i for i in self.interrupts])
+
+        if self.structured_output is not None:
+            return str(self.structured_output.model_dump_json())
+
+        return "".join(f"{text}\n" for text in _texts(self.message))
+
+
+def _texts(message: Message) -> list[str]:
+    texts: list[str] = []
+    for block in message["content"]:
+        if "text" in block:
+            texts.append(block["text"])
+        elif "citationsContent" in block:
+            texts.extend(piece["text"] for piece in block["citationsContent"].get("content", []) if "text" in piece)
+
+    return texts

@@ -1,0 +1,233 @@
+"""One invocation under way: its explicit state, its followers, its log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from ropewalk.cancellation import Cancellation
+from ropewalk.channel import Channel
+from ropewalk.events import Delta, Event, ToolStreamed
+from ropewalk.history.history import History
+from ropewalk.metrics import EventLoopMetrics
+from ropewalk.records import Journal
+from ropewalk.seam import current_seam
+from ropewalk.tool import CancelSignal, ToolCall
+from ropewalk.types import ToolResult, ToolUse
+
+if TYPE_CHECKING:
+    from ropewalk.agent import Agent
+    from ropewalk.hooks.facade import Hooks
+    from ropewalk.invocation import CallOptions
+    from ropewalk.model import Model, ModelRequest
+    from ropewalk.outcomes import ModelOutcome, Retry, ToolsOutcome
+
+
+class Run:
+    """What the loop knows about the invocation it runs.
+
+    Attributes:
+        agent: Whose run it is.
+        id: Unique; with a counter it names the run's records.
+        options: What the caller gave.
+        invocation_state: The caller's dict, by reference.
+        hooks: The hooks of the current cycle; `Agent.add_plugin` takes effect at the next one.
+        history: The agent's conversation.
+        cycle: Index of the current cycle, from 0.
+        attempt: Number of the current attempt at a model call, from 1.
+        metrics: Counts and durations so far.
+        cancellation: The cancel state.
+        journal: The run's records, or None when nobody writes them.
+        contributed: Whether a message of this run's model, or of a hook in its place, is in the history.
+        state: What hooks leave for the caller; becomes `result.state`.
+    """
+
+    __slots__ = (
+        "_channel",
+        "_follow_deltas",
+        "_follow_events",
+        "_seam",
+        "agent",
+        "answered",
+        "attempt",
+        "batch_failure",
+        "cancellation",
+        "contributed",
+        "cycle",
+        "finished",
+        "history",
+        "hooks",
+        "id",
+        "invocation_state",
+        "journal",
+        "metrics",
+        "model",
+        "model_chain",
+        "model_error",
+        "options",
+        "state",
+        "streamed",
+        "tool_chain",
+        "tools_chain",
+    )  # fmt: skip
+
+    def __init__(
+        self, agent: Agent, options: CallOptions, hooks: Hooks, history: History, channel: Channel | None
+    ) -> None:
+        self._seam = current_seam()
+        self._channel = channel
+        self.agent = agent
+        self.id = self._seam.new_id("run_")
+        self.options = options
+        self.invocation_state = options.invocation_state
+        self.history = history
+        self.cycle = -1
+        self.attempt = 0
+        self.metrics = EventLoopMetrics(started=self._seam.monotonic())
+        self.cancellation = Cancellation(asyncio.get_running_loop())
+        self.state: dict[str, Any] = {}
+        self.model: Model | None = None
+        self.model_error: Exception | None = None
+        self.streamed = False
+        self.answered = False
+        self.contributed = False
+        self.finished: dict[str, ToolResult] = {}
+        self.batch_failure: BaseException | None = None
+        self.journal: Journal | None = None
+        self.model_chain: Callable[[ModelRequest], Awaitable[ModelOutcome | Retry]]
+        self.tools_chain: Callable[[Any], Awaitable[ToolsOutcome]]
+        self.tool_chain: Callable[[ToolCall], Awaitable[ToolResult]]
+        self.use_hooks(hooks)
+
+    def use_hooks(self, hooks: Hooks) -> None:
+        """Takes the agent's current hooks; the chains are composed anew by the loop."""
+        self.hooks = hooks
+        plan = hooks.plan
+        self._follow_events = self._channel is not None or bool(plan.on_event)
+        self._follow_deltas = self._channel is not None or bool(plan.on_delta)
+        if plan.write_records and self.journal is None:
+            self.journal = Journal(self.id)
+
+    # -- cancelling ------------------------------------------------------------------------------------------------
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody asked the run to stop."""
+        return self.cancellation.requested
+
+    @property
+    def cancel_signal(self) -> CancelSignal:
+        """Set when the run is cancelled, for code in threads."""
+        return self.cancellation.signal
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits, or until the run is cancelled."""
+        if self.cancelled:
+            return
+
+        try:
+            await self._seam.sleep(seconds)
+        except asyncio.CancelledError:
+            if not self.cancellation.claim():
+                raise
+
+    def now(self) -> float:
+        """Seconds on the run's clock."""
+        return self._seam.monotonic()
+
+    # -- followers -------------------------------------------------------------------------------------------------
+
+    @property
+    def followed(self) -> bool:
+        """Whether anybody looks at boundaries; when not, no event need be built."""
+        return self._follow_events
+
+    @property
+    def delta_sink(self) -> Callable[[Delta], None] | None:
+        """Where streamed pieces go, or None when nobody looks."""
+        if not self._follow_deltas:
+            return None
+
+        channel = self._channel
+        if channel is not None and not self.hooks.plan.on_delta:
+            return channel.push
+
+        return self._push_delta
+
+    def _push_delta(self, event: Event) -> None:
+        if self._channel is not None:
+            self._channel.push(event)
+
+        self.hooks.on_delta(event, self.agent)
+
+    def tool_streamed(self, tool_use: ToolUse, data: Any) -> None:
+        """Shows an intermediate value of a tool; may be called from any thread."""
+        if not self._follow_deltas:
+            return
+
+        event = ToolStreamed(tool_use, data)
+        loop = self.cancellation.loop
+        if _running_loop() is loop:
+            self._push_delta(event)
+        else:
+            loop.call_soon_threadsafe(self._push_delta, event)
+
+    async def emit(self, event: Event) -> None:
+        """Tells followers of a boundary, and waits until the consumer of the stream has seen it."""
+        channel = self._channel
+        if channel is not None:
+            channel.push(event)
+
+        if self.hooks.plan.on_event:
+            await self.hooks.on_event(event, self.agent)
+
+        if channel is not None:
+            await self.let_consumer_catch_up()
+
+    async def let_consumer_catch_up(self) -> None:
+        """Waits until the consumer of the stream has taken everything and asks for more."""
+        channel = self._channel
+        if channel is None:
+            return
+
+        try:
+            await channel.drained()
+        except asyncio.CancelledError:
+            if not self.cancellation.claim():
+                raise
+
+    @property
+    def too_far_ahead(self) -> bool:
+        """Whether the consumer of the stream must catch up first."""
+        return self._channel is not None and self._channel.full
+
+    # -- the log ---------------------------------------------------------------------------------------------------
+
+    async def commit(self) -> None:
+        """Writes what was noted since the last commit. Not interruptible: a half-written log helps nobody."""
+        journal = self.journal
+        if journal is None:
+            return
+
+        records = journal.take()
+        if not records:
+            return
+
+        task = asyncio.current_task()
+        parked = task is not None and self.cancellation.is_parked(task)
+        if task is not None:
+            self.cancellation.unpark(task)
+
+        try:
+            await self.hooks.write_records(records, self.agent)
+        finally:
+            if task is not None and parked:
+                self.cancellation.park(task)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

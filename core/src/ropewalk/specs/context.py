@@ -1,0 +1,25 @@
+"""The hook that keeps the history within bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from ropewalk.markers import hookspec
+
+if TYPE_CHECKING:
+    from ropewalk.agent import Agent
+    from ropewalk.edits import ContextReason, ContextRequest, HistoryEdit
+
+
+class ContextSpecs(Protocol):
+    """Context management."""
+
+    @hookspec
+    async def manage_context(
+        self, request: ContextRequest, reason: ContextReason, agent: Agent
+    ) -> list[HistoryEdit] | None:
+        """Proposes edits of the history: before each model call, after an overflow, after tools, after an invocation.
+
+        The kernel carries out each implementation's edits before it asks the next one, keeps the history valid, and
+        records the splices with the plugin's name and the reason.
+        """

@@ -1,0 +1,52 @@
+"""Hooks that decide whether a call is admitted and when a run stops or goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ropewalk.markers import hookspec
+
+if TYPE_CHECKING:
+    from ropewalk.agent import Agent
+    from ropewalk.invocation import CallOptions, Denied, Invocation
+    from ropewalk.outcomes import Stop
+    from ropewalk.result import AgentResult
+    from ropewalk.types import ContentBlock, Message
+
+
+class ControlSpecs(Protocol):
+    """Admission, the invocation as a whole, stopping and going on."""
+
+    @hookspec
+    def check_call(self, options: CallOptions, agent: Agent) -> None:
+        """Checks what the caller gave, before anything is done. Raises TypeError or ValueError to refuse."""
+
+    @hookspec(firstresult=True)
+    async def admit(self, options: CallOptions, agent: Agent) -> Any:
+        """Asked when the agent is busy: whether this call may run all the same, and how.
+
+        Returns:
+            An `AgentResult` to answer at once (a repeated call), or None: the call is refused with `ConcurrencyException`.
+        """
+
+    @hookspec
+    async def around_invocation(
+        self,
+        invocation: Invocation,
+        call_next: Callable[[Invocation], Awaitable[AgentResult | Denied]],
+        agent: Agent,
+    ) -> AgentResult | Denied:
+        """Wraps one whole call of the agent. Return `Denied(text)` without calling on to refuse it: nothing is stored."""
+
+    @hookspec(firstresult=True)
+    async def decide_stop(self, cycle: int, agent: Agent) -> Stop | None:
+        """Asked at the top of each cycle (0 for the first), before the model is called: whether to stop here."""
+
+    @hookspec(firstresult=True)
+    async def decide_continue(self, message: Message, agent: Agent) -> list[ContentBlock] | None:
+        """Asked when the model has ended its turn.
+
+        Returns:
+            Blocks of a user message with which the run goes on, or None to let it end.
+        """

@@ -1,0 +1,23 @@
+"""Hooks that follow a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from ropewalk.markers import hookspec
+
+if TYPE_CHECKING:
+    from ropewalk.agent import Agent
+    from ropewalk.events import Event
+
+
+class ObservationSpecs(Protocol):
+    """Events, typed (`ropewalk.events`); `event.as_dict()` is the seeds' form."""
+
+    @hookspec
+    async def on_event(self, event: Event, agent: Agent) -> None:
+        """Called at boundaries: run started, cycle started, message added, tools starting, run ended or failed."""
+
+    @hookspec
+    def on_delta(self, event: Event, agent: Agent) -> None:
+        """Called for every streamed piece. It is on the hot path and must not block."""

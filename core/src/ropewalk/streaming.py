@@ -1,0 +1,64 @@
+"""The consumer's side of `stream_async`: one task runs the invocation, and its events are handed over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from typing import TYPE_CHECKING, Any
+
+from ropewalk.channel import Channel
+from ropewalk.events import Delta, RawDelta
+from ropewalk.loop.invocation import invoke
+from ropewalk.result import AgentResult
+
+if TYPE_CHECKING:
+    from ropewalk.agent import Agent
+    from ropewalk.invocation import CallOptions
+
+
+async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, Any]]:
+    """Yields the run's events as dicts, the result last. Closing the iterator ends the run and frees the agent."""
+    channel = Channel()
+    task = asyncio.create_task(_settled(invoke(agent, options, channel), channel))
+    result: AgentResult | None = None
+    try:
+        while True:
+            for event in channel.take():
+                if isinstance(event, Delta):
+                    yield {"event": event.raw}
+                    if type(event) is RawDelta:
+                        continue
+
+                shown = event.as_dict()
+                result = shown.get("result", result)
+                yield shown
+
+            await channel.wait()
+            if channel.finished:
+                break
+
+        answer, error = await task
+        if error is not None:
+            raise error
+
+        if result is None:
+            yield {"result": answer}  # answered at admission, without a run
+    finally:
+        error = None
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+
+
+async def _settled(
+    invocation: Awaitable[AgentResult], channel: Channel
+) -> tuple[AgentResult | None, BaseException | None]:
+    """The invocation's end as a value: a task must not raise SystemExit or KeyboardInterrupt into its event loop."""
+    try:
+        return await invocation, None
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - raised again in the consumer's task
+        return None, error
+    finally:
+        channel.close()

@@ -1,0 +1,131 @@
+"""Worker threads for synchronous bodies: as many as are needed, reused, and never in the way of the interpreter's exit.
+
+asyncio's own default executor has at most cpu + 4 threads, so that synchronous tools that call agents, whose tools
+are synchronous again, wait for one another for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+
+_IDLE_SECONDS: Final = 10.0
+_Job = tuple[Callable[[], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
+
+
+class _Worker:
+    """One thread and its inbox. Daemonic: a body that never returns does not keep the process alive."""
+
+    __slots__ = ("inbox",)
+
+    def __init__(self) -> None:
+        self.inbox: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        threading.Thread(target=self._work, name="ropewalk-worker", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            try:
+                job = self.inbox.get(timeout=_IDLE_SECONDS)
+            except queue.Empty:
+                if _retire(self):
+                    return
+
+                continue
+
+            _run(job)
+            del job
+            _idle.append(self)
+
+
+_idle: list[_Worker] = []
+
+
+def _retire(worker: _Worker) -> bool:
+    """Takes an idle worker off the list; False when somebody has just picked it."""
+    try:
+        _idle.remove(worker)
+    except ValueError:
+        return False
+
+    return True
+
+
+def _hire() -> _Worker:
+    try:
+        return _idle.pop()
+    except IndexError:
+        return _Worker()
+
+
+def _run(job: _Job) -> None:
+    body, loop, future = job
+    result: Any = None
+    error: BaseException | None = None
+    try:
+        result = body()
+    except BaseException as raised:  # noqa: BLE001 - it belongs to the caller, SystemExit too
+        error = raised
+
+    try:
+        loop.call_soon_threadsafe(_settle, future, result, error)
+    except RuntimeError:
+        pass  # the loop is closed: nobody waits any more
+    finally:
+        error = None
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if future.done():
+        return  # the waiter was cancelled: a late result is dropped
+
+    if error is None:
+        future.set_result(result)
+    elif isinstance(error, StopIteration | SystemExit | KeyboardInterrupt | asyncio.CancelledError):
+        # a future refuses StopIteration, and asyncio lets the others tear down the whole loop: they travel as values
+        future.set_result(_Raised(error))
+    else:
+        future.set_exception(error)
+
+
+class _Raised:
+    """Carries an exception that a future cannot."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+async def in_thread(body: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    """Runs a synchronous function in a worker thread, with a copy of the caller's context variables.
+
+    When the waiting task is cancelled, the thread goes on and its late result is dropped.
+
+    Raises:
+        BaseException: Whatever the function raises.
+        RuntimeError: The function raised StopIteration, which cannot leave a coroutine.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
+    _hire().inbox.put((lambda: context.run(body, *args, **kwargs), loop, future))
+    result = await future
+    if type(result) is _Raised:
+        error = result.error
+        if isinstance(error, StopIteration):
+            raise RuntimeError("the function raised StopIteration: raise another exception instead") from error
+
+        raise error
+
+    return result  # type: ignore[no-any-return]
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_idle.clear)

@@ -1,0 +1,69 @@
+"""Commands that plugins bring."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ropewalk.errors import PluginError
+from ropewalk.hooks.discovery import registry
+from ropewalk.hooks.facade import Hooks
+from ropewalk.hooks.loading import load_or_skip
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+logger = logging.getLogger("ropewalk.cli")
+
+
+def commands_of_plugins(taken: Container[str]) -> dict[str, click.Command]:
+    """The commands of all installed plugins, on demand or not, by name.
+
+    A plugin that cannot be used is passed over with a warning: the program must still run, to show what is wrong.
+
+    Args:
+        taken: Names of the program's own commands.
+    """
+    commands: dict[str, click.Command] = {}
+    for plugin in _loaded():
+        for command in _commands_of(plugin):
+            if command.name in taken or command.name in commands:
+                _warn(
+                    f"the command {command.name!r} of the plugin {plugin.name!r} is left out: there is one of that name"
+                )
+            elif command.name:
+                commands[command.name] = command
+
+    return commands
+
+
+def _loaded() -> Iterator[Any]:
+    for name, installed in registry().installed.items():
+        if name == "cli":
+            continue  # its commands are the program's own
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", RuntimeWarning)  # how a broken plugin is announced
+                plugin = load_or_skip(installed)
+        except (PluginError, RuntimeWarning) as problem:
+            _warn(str(problem))
+        else:
+            if plugin is not None:
+                yield plugin
+
+
+def _commands_of(plugin: Any) -> list[click.Command]:
+    try:
+        return list(Hooks.of([], [plugin]).provide_commands())
+    except Exception as problem:
+        logger.debug("provide_commands of %s failed", plugin.name, exc_info=True)
+        _warn(f"the commands of the plugin {plugin.name!r} are left out: {type(problem).__name__}: {problem}")
+        return []
+
+
+def _warn(text: str) -> None:
+    click.secho(f"Warning: {text}", fg="yellow", err=True)

@@ -1,0 +1,147 @@
+"""`ropewalk run`: one prompt, one answer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ropewalk.errors import MaxTokensReachedException
+from ropewalk_cli.display import Display, JsonDisplay, TextDisplay
+from ropewalk_cli.exits import Exit, exit_of, report
+from ropewalk_cli.interrupts import ctrl_c_calls
+from ropewalk_cli.loading import load_agent, sort_tools
+from ropewalk_cli.main import debug_option
+
+if TYPE_CHECKING:
+    from ropewalk.result import AgentResult
+
+DEFAULT_MODEL = "local:"
+
+
+@click.command()
+@click.argument("prompt", required=False)
+@click.option("--model", "-m", help="Model, as provider:id. Default: $ROPEWALK_MODEL, else the embedded model (local).")
+@click.option("--agent", "agent_spec", metavar="MODULE:NAME", help="An agent of yours, or a function that makes one.")
+@click.option(
+    "--tools", "-t", multiple=True, metavar="TOOLS", help="A file.py, a module:function or a plugin. Can be repeated."
+)
+@click.option("--plugin", "-p", "plugins", multiple=True, metavar="NAME", help="A plugin to use. -NAME leaves one out.")
+@click.option("--system", "-s", metavar="TEXT", help="The system prompt.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON event per line; the last has the result.")
+@click.option(
+    "--verbose", "-v", is_flag=True, help="Show thinking, whole arguments and results; all events with --json."
+)
+@debug_option
+@click.pass_context
+def run(
+    context: click.Context,
+    prompt: str | None,
+    model: str | None,
+    agent_spec: str | None,
+    tools: tuple[str, ...],
+    plugins: tuple[str, ...],
+    system: str | None,
+    as_json: bool,
+    verbose: bool,
+) -> None:
+    """Asks an agent and prints its answer as it comes.
+
+    PROMPT is read from standard input when it is "-", or left out and something is piped in. The answer goes to
+    standard output, tool calls to standard error.
+
+    Exit codes: 0 done, 1 error, 2 wrong usage, 3 stopped early (a limit, a filter), 130 cancelled.
+    """
+    asked = read_prompt(prompt)
+    display: Display = JsonDisplay(verbose=verbose) if as_json else TextDisplay(verbose=verbose)
+    try:
+        agent = make_agent(model, agent_spec, tools, plugins, system)
+        result = asyncio.run(converse(agent, asked, display))
+    except (click.ClickException, BrokenPipeError):
+        raise
+    except MaxTokensReachedException as error:
+        display.failed(error)
+        report(error)
+        context.exit(Exit.STOPPED_EARLY)
+    except Exception as error:
+        display.failed(error)
+        raise
+
+    context.exit(exit_of(result.stop_reason))
+
+
+def read_prompt(given: str | None) -> str:
+    """The prompt from the command line or from a pipe.
+
+    Raises:
+        click.UsageError: There is none.
+    """
+    text = given
+    if given == "-" or (given is None and not sys.stdin.isatty()):
+        text = click.get_text_stream("stdin", errors="replace").read()
+    if text is None or not text.strip():
+        raise click.UsageError('there is no prompt: give one, as in ropewalk run "What is a ropewalk?", or pipe one in')
+
+    return text
+
+
+def make_agent(
+    model: str | None, agent_spec: str | None, tools: tuple[str, ...], plugins: tuple[str, ...], system: str | None
+) -> Any:
+    """The agent that the options describe.
+
+    Raises:
+        click.UsageError: The options contradict each other.
+    """
+    if agent_spec is not None:
+        extra = [name for name, value in zip(EXCLUDED, (model, tools, plugins, system), strict=True) if value]
+        if extra:
+            raise click.UsageError(f"--agent names an agent that is complete: leave out {', '.join(extra)}")
+
+        return load_agent(agent_spec)
+
+    from ropewalk import Agent
+
+    sources = sort_tools(tools)
+    return Agent(
+        model=model_string(model or os.environ.get("ROPEWALK_MODEL") or DEFAULT_MODEL),
+        tools=list(sources.tools),
+        plugins=[*plugins, *sources.plugins] or None,
+        system_prompt=system,
+        callback_handler=None,
+    )
+
+
+def model_string(given: str) -> str:
+    """The model string; a provider's bare name stands for its default model."""
+    from ropewalk.hooks.activation import owner_of
+    from ropewalk.parameters import PARAMETERS
+
+    provider = f"model.{given}"
+    return f"{given}:" if provider in PARAMETERS or owner_of(provider) else given
+
+
+EXCLUDED = ("--model", "--tools", "--plugin", "--system")
+
+
+async def converse(agent: Any, prompt: str, display: Display) -> AgentResult:
+    """Runs the agent once and shows what happens."""
+    loop = asyncio.get_running_loop()
+    result: AgentResult | None = None
+    with ctrl_c_calls(lambda: loop.call_soon_threadsafe(agent.cancel)):
+        async with aclosing(agent.stream_async(prompt)) as events:
+            async for event in events:
+                display.event(event)
+                result = event.get("result", result)
+
+        await agent.aclose()
+
+    if result is None:
+        raise RuntimeError("the agent's stream ended without a result")
+
+    display.ended(result)
+    return result

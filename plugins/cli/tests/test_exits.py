@@ -1,0 +1,57 @@
+"""Exit codes, and errors as a person reads them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ropewalk.errors import MissingPluginError
+from ropewalk_cli.exits import exit_of, report
+
+
+@pytest.mark.parametrize(
+    ("stop_reason", "code"),
+    [
+        ("end_turn", 0),
+        ("stop_sequence", 0),
+        ("max_tokens", 3),
+        ("limit_turns", 3),
+        ("content_filtered", 3),
+        ("interrupt", 3),
+        ("a provider's own word", 3),
+        ("cancelled", 130),
+    ],
+)
+def test_each_stop_reason_has_an_exit_code(stop_reason, code):
+    assert exit_of(stop_reason) == code
+
+
+def test_an_error_of_ours_says_its_type_text_and_fix(capsys):
+    report(MissingPluginError("Agent(limits=...)", "ropewalk-limits"))
+
+    assert capsys.readouterr().err == (
+        "Error: MissingPluginError: Agent(limits=...) needs the plugin ropewalk-limits: pip install ropewalk-limits\n"
+    )
+
+
+def test_a_foreign_error_says_where_it_came_from(capsys):
+    error = ValueError("broken")
+    error.__cause__ = KeyError("a")
+    error.add_note("in the hook on_event of the plugin x")
+
+    report(error)
+
+    assert capsys.readouterr().err.splitlines() == [
+        "Error: ValueError: broken",
+        "  caused by KeyError: 'a'",
+        "  in the hook on_event of the plugin x",
+        "  --debug shows where it comes from",
+    ]
+
+
+def test_a_cause_that_the_text_already_tells_is_not_repeated(capsys):
+    error = MissingPluginError("x: broken", "y")
+    error.__cause__ = ValueError("broken")
+
+    report(error)
+
+    assert "caused by" not in capsys.readouterr().err

@@ -1,0 +1,167 @@
+"""Puts a model file together from pieces, in a file that at any time is a checked prefix of the pinned one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+from ropewalk_local.cache import Stopped, never, note_verified
+from ropewalk_local.errors import DownloadInterruptedError, HashMismatchError
+from ropewalk_local.progress import Progress
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ropewalk_local.catalog import ModelFile, Part
+
+_BLOCK: Final = 1 << 18
+
+Read = Callable[[int], bytes]
+"""Reads at most so many bytes; fewer than asked for do not mean the end, none do."""
+
+
+class Assembly:
+    """The unfinished file of one model, beside its place in the cache folder.
+
+    Opening it checks what an earlier try left, piece by piece, keeps the good pieces and cuts off the rest. Both
+    sources append the same pieces, so either goes on where the other stopped.
+
+    Args:
+        entry: The model.
+        target: Where the whole file will be.
+        stopped: Asked between blocks; True ends the work and keeps what is checked.
+    """
+
+    def __init__(self, entry: ModelFile, target: Path, stopped: Stopped = never) -> None:
+        self._entry = entry
+        self._target = target
+        self._stopped = stopped
+        self._partial = target.with_name(target.name + ".partial")
+        self._progress = Progress(entry.name, entry.size)
+        self._whole = hashlib.sha256()
+        self._done = 0
+        self._stream = self._open()
+
+    @property
+    def remaining(self) -> tuple[Part, ...]:
+        """The pieces still to come."""
+        return self._entry.parts[self._done :]
+
+    @property
+    def folder(self) -> Path:
+        """The cache folder, where there is room for a wheel."""
+        return self._target.parent
+
+    @property
+    def size(self) -> int:
+        """Bytes that are there and checked."""
+        return sum(part.size for part in self._entry.parts[: self._done])
+
+    def _open(self) -> IO[bytes]:
+        stream = self._partial.open("r+b" if self._partial.exists() else "w+b")
+        try:
+            while self._done < len(self._entry.parts) and self._keep_next(stream):
+                pass
+        except BaseException:
+            stream.close()
+            raise
+
+        stream.seek(self.size)
+        stream.truncate()
+        return stream
+
+    def _keep_next(self, stream: IO[bytes]) -> bool:
+        """Counts the next piece as done when the file already has it."""
+        part = self._entry.parts[self._done]
+        start = self.size
+        whole = self._whole.copy()
+        stream.seek(start)
+        piece, count = hashlib.sha256(), 0
+        while count < part.size and (block := stream.read(min(_BLOCK, part.size - count))):
+            self._obey()
+            piece.update(block)
+            whole.update(block)
+            count += len(block)
+
+        if count < part.size or piece.hexdigest() != part.sha256:
+            return False
+
+        self._whole = whole
+        self._done += 1
+        return True
+
+    def append(self, read: Read, source: str) -> None:
+        """Appends the next piece, or nothing.
+
+        Args:
+            read: Gives the piece's bytes, and no more of them than asked for.
+            source: Where they come from, for the error.
+
+        Raises:
+            DownloadInterruptedError: The bytes end too early, or the work was stopped.
+            HashMismatchError: They are not the pinned ones.
+        """
+        part = self._entry.parts[self._done]
+        start = self.size
+        whole = self._whole.copy()
+        piece, count = hashlib.sha256(), 0
+        try:
+            while count < part.size:
+                block = read(min(_BLOCK, part.size - count))
+                self._obey()
+                if not block:
+                    raise DownloadInterruptedError(self._entry.name, start, self._entry.size)
+
+                piece.update(block)
+                whole.update(block)
+                self._stream.write(block)
+                count += len(block)
+                self._progress.update(start + count)
+
+            if piece.hexdigest() != part.sha256:
+                raise HashMismatchError(source, part.sha256, piece.hexdigest())
+        except BaseException:
+            self._stream.seek(start)
+            self._stream.truncate()
+            raise
+
+        self._whole = whole
+        self._done += 1
+
+    def _obey(self) -> None:
+        if self._stopped():
+            raise DownloadInterruptedError(self._entry.name, self.size, self._entry.size)
+
+    def finish(self) -> None:
+        """Checks the whole and moves it to its place in one step.
+
+        Raises:
+            HashMismatchError: The catalog contradicts itself; the file is thrown away.
+        """
+        digest = self._whole.hexdigest()
+        if digest != self._entry.sha256:
+            self.close()
+            self._partial.unlink(missing_ok=True)
+            raise HashMismatchError(self._entry.name, self._entry.sha256, digest)
+
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        self.close()
+        self._partial.replace(self._target)
+        note_verified(self._target, digest)
+
+    def close(self) -> None:
+        """Closes the unfinished file and keeps it."""
+        self._progress.close()
+        self._stream.close()
+
+    def __enter__(self) -> Assembly:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,9 @@
+"""Tools from functions: `@tool`, and the entries of an agent's `tools=` that name files, modules and functions."""
+
+from __future__ import annotations
+
+from ropewalk_tools.context import ToolContext
+from ropewalk_tools.decorator import FunctionTool, tool
+from ropewalk_tools.plugin import ToolsPlugin
+
+__all__ = ["FunctionTool", "ToolContext", "ToolsPlugin", "tool"]

@@ -1,0 +1,169 @@
+"""Loads tools from Python files and modules."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from ropewalk.errors import ToolDefinitionError
+from ropewalk.registry import is_tool
+from ropewalk.tool import Tool
+from ropewalk_tools.decorator import FunctionTool
+
+
+def tools_of_file(path: str | Path, name: str | None = None) -> list[Tool]:
+    """The tools that a Python file defines, in the order of their definition.
+
+    The file is run; each call runs it again, so that a changed file counts. A relative path starts at the working
+    directory, `~` is the home directory.
+
+    Args:
+        path: The file.
+        name: The only tool wanted.
+
+    Raises:
+        ToolDefinitionError: The file is missing, cannot be read or run, or has no such tool.
+    """
+    file = Path.cwd() / Path(path).expanduser()
+    where = f"tool file {str(path)!r}"
+    if file.is_dir():
+        raise ToolDefinitionError(f"{where} is a folder: name one of the .py files in it")
+
+    tools = tools_of_module(_run_file(file, where), where)
+    return tools if name is None else [_named(tools, name, where)]
+
+
+def tools_of_module(module: ModuleType, where: str | None = None) -> list[Tool]:
+    """The tools that a module or package defines, or lists in `__all__`; tools it only imports are left out.
+
+    Raises:
+        ToolDefinitionError: It has none.
+    """
+    where = where or f"module {module.__name__!r}"
+    listed = getattr(module, "__all__", ())
+    found = {
+        id(value): value
+        for name, value in vars(module).items()
+        if is_tool(value) and (name in listed or _is_defined_in(module, value))
+    }
+    if not found:
+        raise ToolDefinitionError(f"{where} has no tool in it: decorate a function there with @tool")
+
+    return list(found.values())
+
+
+def tool_at(module_name: str, attribute: str) -> Tool:
+    """The tool `module:attribute`.
+
+    Raises:
+        ToolDefinitionError: The module cannot be imported, or has no such tool.
+    """
+    where = f"tool '{module_name}:{attribute}'"
+    try:
+        module = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:
+        raise ToolDefinitionError(
+            f"{where}: importing {module_name!r} raised {_told(error)}: install it, or start where it can be found"
+        ) from error
+
+    try:
+        value: Any = functools.reduce(getattr, attribute.split("."), module)
+    except AttributeError as error:
+        known = ", ".join(name for name, value in vars(module).items() if is_tool(value)) or "none"
+        raise ToolDefinitionError(
+            f"{where}: module {module_name!r} has no {attribute!r}: its tools are {known}"
+        ) from error
+
+    if not is_tool(value):
+        raise not_a_tool(value, where)
+
+    return value  # type: ignore[no-any-return]
+
+
+def not_a_tool(value: Any, where: str) -> ToolDefinitionError:
+    """The error for something that was meant as a tool."""
+    what = "a plain function" if inspect.isroutine(value) else f"a {type(value).__name__}"
+    return ToolDefinitionError(f"{where} is {what}, not a tool: decorate it with @tool (from ropewalk import tool)")
+
+
+def _is_defined_in(module: ModuleType, value: Any) -> bool:
+    if not isinstance(value, FunctionTool):
+        return True  # an object with its class elsewhere
+
+    return value.__module__ == module.__name__ or value.__module__.startswith(f"{module.__name__}.")
+
+
+def _named(tools: list[Tool], name: str, where: str) -> Tool:
+    for candidate in tools:
+        if name in {candidate.tool_name, getattr(candidate, "__name__", None)}:
+            return candidate
+
+    known = ", ".join(repr(candidate.tool_name) for candidate in tools)
+    raise ToolDefinitionError(f"{where} has no tool {name!r}: it has {known}")
+
+
+class _FreshLoader(SourceFileLoader):
+    """Compiles the source each time: a .pyc in the cache counts as current when second and size agree."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
+def _run_file(file: Path, where: str) -> ModuleType:
+    try:
+        file = file.resolve()
+        # one module name per path: two files of the same stem stay apart, and pydantic finds the names of the file
+        name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
+        spec = importlib.util.spec_from_loader(name, _FreshLoader(name, str(file)))
+    except (OSError, ValueError) as error:
+        raise ToolDefinitionError(f"{where} is no usable path: {_told(error)}: name a .py file") from error
+
+    assert spec is not None  # noqa: S101 - for mypy: only a loader without `exec_module` gives None
+    assert spec.loader is not None  # noqa: S101 - as above
+    module = importlib.util.module_from_spec(spec)
+    before = sys.modules.get(name)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        _put_back(name, before)
+        if not isinstance(error, Exception | SystemExit):
+            raise
+
+        raise ToolDefinitionError(_why(error, file, where)) from error
+
+    return module
+
+
+def _put_back(name: str, before: ModuleType | None) -> None:
+    if before is None:
+        sys.modules.pop(name, None)
+    else:
+        sys.modules[name] = before
+
+
+def _why(error: BaseException, file: Path, where: str) -> str:
+    if isinstance(error, FileNotFoundError) and error.filename == str(file):
+        return f"{where} is missing: there is no {file}"
+
+    if isinstance(error, OSError) and error.filename == str(file):
+        return f"{where} cannot be read: {error.strerror}: give this user the right to read {file}"
+
+    if isinstance(error, SyntaxError):
+        return f"{where} is no valid Python: {_told(error)}: correct it"
+
+    return f"{where} raised {_told(error)} while it was loaded: correct it, or install what it needs"
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,76 @@
+"""The lists that name every package agree with the folders: `python3 dev.py packages` writes them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+
+FIX = "run: python3 dev.py packages"
+
+
+def requirement_names(requirements):
+    return [re.split(r"[=<>~!\[; ]", entry)[0] for entry in requirements]
+
+
+def test_the_requirements_file_lists_every_package(root, packages):
+    lines = (root / "requirements-dev.txt").read_text().splitlines()
+    editable = [line.removeprefix("-e ") for line in lines if line.startswith("-e ")]
+    assert sorted(editable) == sorted([*(f"./{package.folder}" for package in packages), "."]), FIX
+
+
+def test_the_root_distribution_depends_on_the_kernel(meta):
+    assert requirement_names(meta.project["dependencies"])[0] == "ropewalk-core"
+
+
+def test_every_plugin_is_bundled_or_has_an_extra_but_not_both(meta, plugins):
+    bundled = set(requirement_names(meta.project["dependencies"])) - {"ropewalk-core"}
+    extras = {name: requirement_names(wanted) for name, wanted in meta.project["optional-dependencies"].items()}
+    extras.pop("all")
+    assert bundled | {f"ropewalk-{name}" for name in extras} == {plugin.name for plugin in plugins}, FIX
+    assert not bundled & {f"ropewalk-{name}" for name in extras}
+    assert all(wanted == [f"ropewalk-{name}"] for name, wanted in extras.items())
+
+
+def test_the_extra_all_is_the_sum_of_the_extras(meta):
+    extras = dict(meta.project["optional-dependencies"])
+    everything = extras.pop("all")
+    assert sorted(everything) == sorted(entry for wanted in extras.values() for entry in wanted), FIX
+
+
+def test_the_uv_workspace_knows_every_package(meta, packages):
+    assert set(meta.data["tool"]["uv"]["sources"]) == {package.name for package in packages}, FIX
+
+
+def test_the_import_contracts_name_every_package(meta, packages):
+    names = {package.import_name for package in packages}
+    settings = meta.data["tool"]["importlinter"]
+    contracts = {contract["id"]: contract for contract in settings["contracts"]}
+    assert set(settings["root_packages"]) == names, FIX
+    assert set(contracts["kernel"]["forbidden_modules"]) == names - {"ropewalk"}, FIX
+    assert set(contracts["plugins"]["modules"]) == names - {"ropewalk"}, FIX
+    assert set(contracts["heavy"]["source_modules"]) == names, FIX
+
+
+def test_the_tables_in_agents_and_readme_name_every_package(root, packages):
+    for file in ("AGENTS.md", "README.md"):
+        text = (root / file).read_text()
+        rows = set(re.findall(r"(?m)^\| `((?:core|plugins/|contrib/)[^`]*)`.*$", text))
+        assert rows == {package.folder for package in packages}, f"table of packages in {file}"
+
+
+def test_the_table_in_agents_has_the_right_names(root, packages):
+    text = (root / "AGENTS.md").read_text()
+    for package in packages:
+        assert f"| `{package.folder}` | {package.name} | `{package.import_name}` |" in text
+
+
+def test_agents_stays_one_short_page(root):
+    assert len((root / "AGENTS.md").read_text().splitlines()) <= 80
+
+
+def test_writing_the_lists_again_changes_nothing(root):
+    spec = importlib.util.spec_from_file_location("dev", root / "dev.py")
+    dev = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(dev)
+    for path, text in dev.package_lists().items():
+        assert path.read_text() == text, FIX
