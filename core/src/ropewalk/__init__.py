@@ -35,7 +35,7 @@ from ropewalk.outcomes import Failure, ModelOutcome, Retry, Stop, ToolsOutcome
 from ropewalk.records import Record
 from ropewalk.result import AgentResult
 from ropewalk.state import JSONState
-from ropewalk.tool import Tool, ToolBatch, ToolCall, error_result
+from ropewalk.tools import Tool, ToolBatch, ToolCall, error_result
 from ropewalk.types import Message, StreamEvent, ToolResult, ToolSpec, ToolUse, Usage
 
 if TYPE_CHECKING:  # what a type checker sees of the names that plugins bring

@@ -56,7 +56,7 @@ SWITCHED_OFF_BY_NONE: Final[Mapping[str, str]] = {"callback_handler": "console",
 """Parameters whose value None switches a plugin off, to the plugin's name."""
 
 BUNDLED: Final = frozenset(
-    [
+    {
         "checkpoint",
         "cli",
         "concurrency",
@@ -76,12 +76,12 @@ BUNDLED: Final = frozenset(
         "summarize",
         "tools",
         "window",
-    ]
+    }
 )
 """Names of the plugins that `pip install ropewalk` brings."""
 
 EXTRAS: Final = frozenset(
-    [
+    {
         "bedrock",
         "fallback",
         "hook-trace",
@@ -99,7 +99,7 @@ EXTRAS: Final = frozenset(
         "telemetry",
         "testing",
         "toolbox",
-    ]
+    }
 )
 """Names of the plugins of this project that are installed one by one."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ropewalk.errors import MissingPluginError, ToolDefinitionError
 from ropewalk.history.rules import is_legal_tool_name
-from ropewalk.tool import Tool
+from ropewalk.tools import Tool
 from ropewalk.types import ToolSpec
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ropewalk.history.history import History
 from ropewalk.metrics import EventLoopMetrics
 from ropewalk.records import Journal
 from ropewalk.seam import current_seam
-from ropewalk.tool import CancelSignal, ToolCall
+from ropewalk.tools import CancelSignal, ToolCall
 from ropewalk.types import ToolResult, ToolUse
 
 if TYPE_CHECKING:

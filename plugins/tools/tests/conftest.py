@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ropewalk.tool import ToolCall
+from ropewalk.tools import ToolCall
 from ropewalk.types import ToolResult
 
 

@@ -86,7 +86,7 @@ def test_a_docstring_of_arguments_only_leaves_no_text():
         "Adds.\n\nArgs:\n\nnothing indented here",
         "Shows the args: a and b",
         "Parameters\nare what it takes",
-        "Weird {json: 1}\n\n    indented: code",
+        "Weird {json: 1}\n\nplain\n    indented: code",
     ],
 )
 def test_prose_that_only_looks_like_a_section_stays(docstring):

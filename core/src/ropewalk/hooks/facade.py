@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ropewalk.outcomes import Failure, ModelOutcome, Retry, Stop, ToolsOutcome
     from ropewalk.records import Record
     from ropewalk.result import AgentResult
-    from ropewalk.tool import Tool, ToolBatch, ToolCall
+    from ropewalk.tools import Tool, ToolBatch, ToolCall
     from ropewalk.types import ContentBlock, Message, ToolResult
 
 

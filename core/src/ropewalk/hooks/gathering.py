@@ -98,8 +98,8 @@ class Gathering:
         present = self.own.setdefault(str(name), plugin)
         if present is not plugin:
             raise PluginError(
-                f"two plugins of this agent are named {name!r}: {type(present).__module__}.{type(present).__qualname__} "
-                f"and {type(plugin).__module__}.{type(plugin).__qualname__} (from {source}): leave one out or rename it"
+                f"two plugins of this agent are named {name!r}: one of class {type(present).__qualname__} and, from "
+                f"{source}, one of class {type(plugin).__qualname__}: leave one out or rename it"
             )
 
     def named(self, name: str, asked: str, values: Mapping[str, Any] | None = None) -> Any:

@@ -108,8 +108,8 @@ def load_or_skip(plugin: Installed) -> Any | None:
         if plugin.name not in warned:
             warned.add(plugin.name)
             warnings.warn(
-                f"{error}. It is skipped; ROPEWALK_PLUGINS=-{plugin.name} switches it off, ROPEWALK_STRICT=1 makes this "
-                "an error",
+                f"{error}. It is skipped; ROPEWALK_PLUGINS=-{plugin.name} switches it off, and with ROPEWALK_STRICT=1 "
+                "this is an error",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -1,4 +1,4 @@
-"""Options of plugins: from `plugins=[(name, options)]`, then `ropewalk.toml`, then the environment; the first found wins.
+"""Options of plugins: from `plugins=[(name, options)]`, `ropewalk.toml` and the environment; the first found wins.
 
 A plugin takes options by declaring a pydantic model as its class attribute `Config`; it is then made as
 `Plugin(Config(...))`. The file is `ropewalk.toml` in the current folder or what `ROPEWALK_CONFIG` names, with a table
@@ -139,9 +139,9 @@ def _check_plugin(path: str, name: str) -> None:
     if name in KNOWN_PLUGINS:
         raise MissingPluginError(f"[plugins.{name}] in {path}", KNOWN_PLUGINS[name])
 
+    hint = did_you_mean(name, {*installed, *KNOWN_PLUGINS})
     raise OptionsError(
-        f"{path} has options for a plugin {name!r} and there is none: {did_you_mean(name, {*installed, *KNOWN_PLUGINS})}"
-        f"installed are {_listed(installed)}"
+        f"{path} has options for a plugin {name!r} and there is none: {hint}installed are {_listed(installed)}"
     )
 
 

@@ -6,17 +6,21 @@ import sys
 from functools import lru_cache
 
 
-@lru_cache(maxsize=256)
 def origin_of(cls: type) -> str:
     """The distribution and version that a class came with, or the module when it came with none."""
+    return _origin(cls.__module__)
+
+
+@lru_cache(maxsize=256)
+def _origin(module: str) -> str:
     from importlib import metadata
 
-    package = cls.__module__.partition(".")[0]
+    package = module.partition(".")[0]
     names = () if package == "__main__" or package in sys.stdlib_module_names else _distributions().get(package, ())
     for name in names:
         return f"{name} {metadata.version(name)}"
 
-    return f"module {cls.__module__}"
+    return f"module {module}"
 
 
 @lru_cache(maxsize=1)

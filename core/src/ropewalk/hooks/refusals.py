@@ -7,9 +7,9 @@ import inspect
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from types import FunctionType, ModuleType
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from ropewalk.errors import PluginError
 from ropewalk.hooks.signatures import HOOKS, SPEC_MARK, Call, HookSpec, bind, mark_of, where
@@ -21,6 +21,7 @@ TIERS: Final = ("policy", "normal", "observer")
 OBSERVABLE: Final = frozenset({"init_agent", "on_agent_ready", "on_close", "on_delta", "on_event", "provide_commands"})
 """What a plugin of the observer tier may implement: nothing in which an answer or an error could change a run."""
 
+_carriers: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
@@ -86,10 +87,12 @@ def check_plugin(plugin: object) -> None:
             )
 
 
-@lru_cache(maxsize=512)
 def carries_hooks(cls: type) -> bool:
     """Whether a class has a method marked with `@hookimpl`, so that its instances are plugins."""
-    return any(mark_of(value) is not None for klass in cls.__mro__[:-1] for value in vars(klass).values())
+    if cls not in _carriers:
+        _carriers[cls] = any(mark_of(value) is not None for each in cls.__mro__[:-1] for value in vars(each).values())
+
+    return _carriers[cls]
 
 
 def check_class(cls: type, name: object, tier: object) -> list[Implementation]:
@@ -132,7 +135,7 @@ def check_class(cls: type, name: object, tier: object) -> list[Implementation]:
 
 
 def _check_api(cls: type, name: str) -> None:
-    declared = getattr(cls, "api", API_VERSION)
+    declared: Any = getattr(cls, "api", API_VERSION)
     low, high = declared if isinstance(declared, tuple) and len(declared) == 2 else (declared, declared)  # noqa: PLR2004
     if not all(isinstance(bound, int) and not isinstance(bound, bool) for bound in (low, high)):
         raise refusal(cls, f"its api is {declared!r}", f"api = {API_VERSION}, or a pair (lowest, highest)", name=name)
@@ -151,7 +154,7 @@ def _check_observer(cls: type, name: str, found: list[Implementation]) -> None:
         if implementation.hook.name not in OBSERVABLE:
             raise refusal(
                 cls,
-                f"an observer cannot implement {implementation.hook.name}, it only follows ({', '.join(sorted(OBSERVABLE))})",
+                f"an observer cannot implement {implementation.hook.name}, only {', '.join(sorted(OBSERVABLE))}",
                 'tier = "normal"',
                 name=name,
                 function=implementation.function,

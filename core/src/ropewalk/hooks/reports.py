@@ -26,7 +26,7 @@ class PluginReport:
         on_demand: Whether it is not active unasked.
         active: Whether an agent without `plugins=` has it.
         provides: The parameters and model or sandbox prefixes it owns.
-        error: Why it cannot be used; None when nothing is known to be wrong. Plugins that are not active are not loaded.
+        error: Why it cannot be used; None when nothing is known to be wrong: what is not active is not loaded.
     """
 
     name: str

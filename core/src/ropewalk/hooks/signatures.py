@@ -110,4 +110,4 @@ def code_of(function: object) -> Any:
     function = getattr(function, "func", function)  # functools.partial
     function = inspect.unwrap(getattr(function, "__func__", function))  # type: ignore[arg-type]
     code = getattr(function, "__code__", None)
-    return code if code is not None else getattr(getattr(type(function), "__call__", None), "__code__", None)
+    return code if code is not None else getattr(vars(type(function)).get("__call__"), "__code__", None)

@@ -115,14 +115,15 @@ async def close(links: Links, plugins: Plugins, arguments: tuple[Any, ...]) -> N
     for link in links:
         try:
             await gather((link,), plugins, arguments)
-        except Exception as error:
-            errors.append(error)
-        except BaseException as error:
-            halted = halted or error
+        except BaseException as error:  # noqa: BLE001 - all run first, then it is raised
+            if isinstance(error, Exception):
+                errors.append(error)
+            else:
+                halted = halted or error
 
     if halted is not None:
-        for error in errors:
-            logger.error("%s failed while the close was being stopped", _names(links), exc_info=error)
+        for each in errors:
+            logger.error("an error of %s gives way to %r", links[0].hook, halted, exc_info=each)
 
         raise halted
 

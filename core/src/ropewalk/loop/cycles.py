@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ropewalk.model import ModelRequest
     from ropewalk.outcomes import ToolsOutcome
     from ropewalk.run import Run
-    from ropewalk.tool import ToolBatch, ToolCall
+    from ropewalk.tools import ToolBatch, ToolCall
     from ropewalk.types import ToolResult
 
 CANCELLED_TEXT = "Cancelled by user"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ropewalk.history.rules import is_legal_tool_name
 from ropewalk.isolation import Isolated
 from ropewalk.json_values import clean_text, strict_json
-from ropewalk.tool import Tool, ToolCall, effect_of, error_result
+from ropewalk.tools import Tool, ToolCall, effect_of, error_result
 from ropewalk.types import ToolResult
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from ropewalk.errors import PluginError
 from ropewalk.events import MessageAdded, ToolsStarting
 from ropewalk.loop.tool_step import CANCELLED_BEFORE, CANCELLED_DURING, checked_result, run_tool
 from ropewalk.outcomes import ModelOutcome, ToolsOutcome
-from ropewalk.tool import ToolBatch, ToolCall, error_result
+from ropewalk.tools import ToolBatch, ToolCall, error_result
 from ropewalk.types import ContentBlock, ToolResult, ToolUse
 
 if TYPE_CHECKING:

@@ -77,9 +77,7 @@ def _import(place: str, spec: str) -> ModuleType:
 
         raise LoadError(f"--agent {spec}: {place} needs the module {error.name!r}, which is not installed") from error
     except Exception as error:
-        raise LoadError(
-            f"--agent {spec}: importing {place} fails with {type(error).__name__}: {error}"
-        ) from error
+        raise LoadError(f"--agent {spec}: importing {place} fails with {type(error).__name__}: {error}") from error
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ropewalk.markers import hookimpl
+from ropewalk import hookimpl
 
 
 class CliPlugin:

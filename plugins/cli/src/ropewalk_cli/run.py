@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ropewalk.errors import MaxTokensReachedException
+from ropewalk.errors import MaxTokensReachedException, PluginError
 from ropewalk_cli.display import Display, JsonDisplay, TextDisplay
 from ropewalk_cli.exits import Exit, exit_of, report
 from ropewalk_cli.interrupts import ctrl_c_calls
@@ -102,7 +102,7 @@ def make_agent(
         if extra:
             raise click.UsageError(f"--agent names an agent that is complete: leave out {', '.join(extra)}")
 
-        return load_agent(agent_spec)
+        return silenced(load_agent(agent_spec))
 
     from ropewalk import Agent
 
@@ -114,6 +114,20 @@ def make_agent(
         system_prompt=system,
         callback_handler=None,
     )
+
+
+class SilentConsole:
+    """Takes the place of the console that is active unasked: this program shows the run itself."""
+
+    name = "console"
+
+
+def silenced(agent: Any) -> Any:
+    """The agent without its default console; a callback handler of its own stays."""
+    with suppress(PluginError):  # it has a console of its own, by callback_handler=
+        agent.add_plugin(SilentConsole())
+
+    return agent
 
 
 def model_string(given: str) -> str:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from ropewalk.errors import PluginError
 from ropewalk.events import AttemptDiscarded, Delta, RawDelta, ReasoningDelta, TextDelta
-from ropewalk.markers import hookimpl
+from ropewalk import hookimpl
 from ropewalk_console.handlers import HINT, CallbackHandler, is_async, null_callback_handler, started_tool
 from ropewalk_console.output import discarded_line, tool_line, write
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NoReturn, TypeAlias
 
-from ropewalk.tool import ToolCall
+from ropewalk.tools import ToolCall
 from ropewalk.types import ToolResult
 
 RunTool: TypeAlias = Callable[[ToolCall], Awaitable[ToolResult]]

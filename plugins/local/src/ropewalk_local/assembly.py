@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final, Self
 
 from ropewalk_local.cache import Stopped, never, note_verified
 from ropewalk_local.errors import DownloadInterruptedError, HashMismatchError
@@ -75,22 +75,15 @@ class Assembly:
 
     def _keep_next(self, stream: IO[bytes]) -> bool:
         """Counts the next piece as done when the file already has it."""
-        part = self._entry.parts[self._done]
-        start = self.size
-        whole = self._whole.copy()
-        stream.seek(start)
-        piece, count = hashlib.sha256(), 0
-        while count < part.size and (block := stream.read(min(_BLOCK, part.size - count))):
+        stream.seek(self.size)
+        try:
+            self._count(self._copy(stream.read, lambda _: None, "what an earlier try left"))
+        except HashMismatchError:
+            return False
+        except DownloadInterruptedError:
             self._obey()
-            piece.update(block)
-            whole.update(block)
-            count += len(block)
-
-        if count < part.size or piece.hexdigest() != part.sha256:
             return False
 
-        self._whole = whole
-        self._done += 1
         return True
 
     def append(self, read: Read, source: str) -> None:
@@ -104,30 +97,36 @@ class Assembly:
             DownloadInterruptedError: The bytes end too early, or the work was stopped.
             HashMismatchError: They are not the pinned ones.
         """
-        part = self._entry.parts[self._done]
         start = self.size
-        whole = self._whole.copy()
-        piece, count = hashlib.sha256(), 0
         try:
-            while count < part.size:
-                block = read(min(_BLOCK, part.size - count))
-                self._obey()
-                if not block:
-                    raise DownloadInterruptedError(self._entry.name, start, self._entry.size)
+            self._count(self._copy(read, self._stream.write, source))
+        finally:
+            if self.size == start:
+                self._stream.seek(start)
+                self._stream.truncate()
 
-                piece.update(block)
-                whole.update(block)
-                self._stream.write(block)
-                count += len(block)
-                self._progress.update(start + count)
+    def _copy(self, read: Read, write: Callable[[bytes], object], source: str) -> Any:
+        """Copies the next piece and returns the hash of all up to its end."""
+        part, start = self._entry.parts[self._done], self.size
+        whole, piece, count = self._whole.copy(), hashlib.sha256(), 0
+        while count < part.size:
+            block = read(min(_BLOCK, part.size - count))
+            self._obey()
+            if not block:
+                raise DownloadInterruptedError(self._entry.name, start, self._entry.size)
 
-            if piece.hexdigest() != part.sha256:
-                raise HashMismatchError(source, part.sha256, piece.hexdigest())
-        except BaseException:
-            self._stream.seek(start)
-            self._stream.truncate()
-            raise
+            piece.update(block)
+            whole.update(block)
+            write(block)
+            count += len(block)
+            self._progress.update(start + count)
 
+        if piece.hexdigest() != part.sha256:
+            raise HashMismatchError(source, part.sha256, piece.hexdigest())
+
+        return whole
+
+    def _count(self, whole: Any) -> None:
         self._whole = whole
         self._done += 1
 
@@ -158,7 +157,7 @@ class Assembly:
         self._progress.close()
         self._stream.close()
 
-    def __enter__(self) -> Assembly:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -108,12 +108,12 @@ def _try_lock(stream: IO[bytes]) -> bool:
     """Takes the operating system's lock, which ends with the process that holds it."""
     try:
         if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415 - exists on Windows only
+            import msvcrt
 
             stream.seek(0)
             msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
         else:
-            import fcntl  # noqa: PLC0415 - does not exist on Windows
+            import fcntl
 
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from ropewalk_local import catalog, fetch
 from ropewalk_local.cache import is_noted, models_folder
 from ropewalk_local.errors import LocalModelError, readable

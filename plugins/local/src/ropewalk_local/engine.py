@@ -59,7 +59,7 @@ def import_runtime() -> Any:
         UnsupportedPlatformError: It is not installed or does not load here.
     """
     try:
-        import xllamacpp  # noqa: PLC0415 - 100 MB of machine code
+        import xllamacpp
     except (ImportError, OSError) as error:
         where = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
         raise UnsupportedPlatformError(where, str(error)) from error
@@ -117,11 +117,11 @@ class Engine:
 
     @property
     def address(self) -> str:
-        """`host:port` that the runtime listens on; without the engine's own random key it answers nothing but health."""
+        """`host:port` that the runtime listens on; without the engine's random key it answers nothing but health."""
         return str(self._server.listening_address).removeprefix("http://")
 
     def abandon(self) -> None:
-        """In a forked child: keeps the runtime's object for ever, since freeing it would wait for threads that are not here."""
+        """In a forked child: keeps the runtime's object for ever; freeing it would wait for absent threads."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._server))
 
     @contextmanager
@@ -157,8 +157,7 @@ class Engine:
         def take(chunk: Any) -> bool:
             # The runtime swallows what a callback raises.
             try:
-                pieces = chunk if isinstance(chunk, list) else [chunk]
-                return any([self._take(piece, on_chunk) for piece in pieces])
+                return self._take(chunk, on_chunk)
             except Exception as error:  # noqa: BLE001 - raised below
                 failure.append(error)
                 return True

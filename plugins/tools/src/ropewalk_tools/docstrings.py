@@ -36,10 +36,10 @@ def split_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
         taken = _google(lines, at, found) or _numpy(lines, at, found) or _sphinx(lines, at, found)
         if not taken:
             kept.append(lines[at])
-        elif kept and not kept[-1].strip():
-            kept.pop()  # the blank line before the section
 
         at += taken or 1
+        if taken and kept and not kept[-1].strip() and not "".join(lines[at : at + 1]).strip():
+            kept.pop()  # a blank line on either side of the section: one is enough
 
     return "\n".join(kept).strip(), found
 
@@ -50,7 +50,8 @@ def _google(lines: list[str], at: int, found: dict[str, str]) -> int:
         return 0
 
     end = at + 1
-    while end < len(lines) and (not lines[end].strip() or lines[end][0].isspace()):
+    # in a docstring that begins with the section, cleandoc has taken the indentation away
+    while end < len(lines) and (lines[end][:1].isspace() or not lines[end].strip() if at else lines[end].strip()):
         end += 1
 
     block = inspect.cleandoc("\n".join(["", *lines[at + 1 : end]])).splitlines()

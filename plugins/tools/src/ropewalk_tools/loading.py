@@ -15,7 +15,7 @@ from typing import Any
 
 from ropewalk.errors import ToolDefinitionError
 from ropewalk.registry import is_tool
-from ropewalk.tool import Tool
+from ropewalk.tools import Tool
 from ropewalk_tools.decorator import FunctionTool
 
 

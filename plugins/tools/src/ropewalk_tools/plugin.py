@@ -11,7 +11,7 @@ from typing import Any, Final, final
 
 from ropewalk.errors import ToolDefinitionError
 from ropewalk.markers import hookimpl
-from ropewalk.tool import Tool
+from ropewalk.tools import Tool
 from ropewalk_tools.loading import not_a_tool, tool_at, tools_of_file, tools_of_module
 
 _FILE: Final = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[\w-]+))?", re.DOTALL)

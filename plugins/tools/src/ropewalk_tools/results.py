@@ -8,7 +8,7 @@ from typing import Any, Final
 import pydantic
 
 from ropewalk.json_values import clean_text, strict_json
-from ropewalk.tool import error_result
+from ropewalk.tools import error_result
 from ropewalk.types import ToolResult, ToolResultContent
 
 _MEDIA: Final = ("image", "document", "video")

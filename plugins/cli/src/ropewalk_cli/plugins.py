@@ -1,0 +1,91 @@
+"""`ropewalk plugins`: what is installed, what is active, who provides what, in which order."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ropewalk.errors import PluginError
+from ropewalk.hooks import assemble, describe_plugins, order_of, owner_of
+from ropewalk.hooks.signatures import HOOKS
+from ropewalk_cli.main import debug_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ropewalk.hooks.reports import PluginReport
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@debug_option
+def plugins(as_json: bool) -> None:
+    """Shows the installed plugins, the provider of each role and the order in each hook.
+
+    All of it as an agent without plugins= of its own would have it in this environment.
+    """
+    reports = describe_plugins()
+    found = {
+        "plugins": [asdict(report) | {"state": state_of(report)} for report in reports],
+        "providers": providers(reports),
+        "order": hook_order(),
+    }
+    click.echo(json.dumps(found, indent=2) if as_json else as_text(reports, found))
+
+
+def state_of(report: PluginReport) -> str:
+    """One word for whether a plugin takes part."""
+    if report.error is not None:
+        return "broken"
+    if report.active:
+        return "active"
+
+    return "on demand" if report.on_demand else "off"
+
+
+def providers(reports: Iterable[PluginReport]) -> dict[str, str]:
+    """Parameters of the agent, and model and sandbox prefixes, with the plugin that answers for each."""
+    provided = sorted({parameter for report in reports for parameter in report.provides})
+    return {parameter: owner for parameter in provided if (owner := owner_of(parameter)) is not None}
+
+
+def hook_order() -> dict[str, list[str]]:
+    """For each hook that is implemented, the plugins in calling order; a chain's outermost first."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # broken plugins are shown as such
+            hooks = assemble(None, {}, None)
+    except PluginError as error:
+        click.secho(f"Warning: no agent can be built here: {error}", fg="yellow", err=True)
+        return {}
+
+    orders = {hook: order_of(hook, hooks) for hook in HOOKS}
+    return {hook: names for hook, names in orders.items() if names}
+
+
+def as_text(reports: Sequence[PluginReport], found: dict[str, Any]) -> str:
+    """The report for a person."""
+    if not reports:
+        return "No plugins are installed: pip install ropewalk"
+
+    rows = [
+        (report.name, state_of(report), report.version, report.distribution + (" (bundled)" if report.bundled else ""))
+        for report in reports
+    ]
+    lines = [*_table(("PLUGIN", "STATE", "VERSION", "FROM"), rows)]
+    lines += [f"\n{report.name}: {report.error}" for report in reports if report.error]
+    if found["providers"]:
+        lines += ["", *_table(("ROLE", "PROVIDED BY"), list(found["providers"].items()))]
+    if found["order"]:
+        lines += ["", *_table(("HOOK", "ORDER"), [(hook, ", ".join(names)) for hook, names in found["order"].items()])]
+
+    return "\n".join(lines)
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (head, *rows)]
