@@ -291,9 +291,7 @@ def test_unknown_arguments_are_ignored(ask, make_agent, tool_results):
     assert tool_results(agent.messages)[0]["content"] == [{"text": "x"}]
 
 
-@pytest.mark.parametrize(
-    "name", ["agent", "name", "input", "schema", "json", "model", "copy", "call", "run"]
-)
+@pytest.mark.parametrize("name", ["agent", "name", "input", "schema", "json", "model", "copy", "call", "run"])
 def test_any_parameter_name_is_usable(ask, make_agent, tool_results, name):
     """Conformance 54 (B)."""
     space = {}

@@ -12,8 +12,8 @@ import pytest
 
 from ropewalk import Agent, hookimpl, tool
 from ropewalk.edits import HistoryEdit
-from ropewalk.errors import ModelError
-from ropewalk_testing import ScriptedModel, use
+from ropewalk.errors import InvalidPromptError, ModelError
+from ropewalk_testing import ScriptedModel, turn, use
 
 
 @tool
@@ -101,7 +101,7 @@ async def called_in_a_thread(agent):
 
 
 async def failed(agent):
-    agent.model = ScriptedModel([ModelError("down")])
+    agent.model = ScriptedModel(lambda request: ModelError("down"))  # a new one, so that the model keeps no traceback
     try:
         await agent.invoke_async("go")
     except ModelError:
@@ -110,11 +110,44 @@ async def failed(agent):
     pytest.fail("it did not fail")
 
 
+async def cancelled(agent):
+    async for event in agent.stream_async("go"):
+        if "tools_starting" in event:
+            agent.cancel()
+
+
+async def cancelled_from_outside(agent):
+    agent.model = ScriptedModel([turn(stall=60)])
+    task = asyncio.create_task(agent.invoke_async("go"))
+    while not agent.model.stalled.is_set():
+        await asyncio.sleep(0)
+
+    task.cancel()
+    try:
+        await task
+    except asyncio.CancelledError:
+        return
+
+    pytest.fail("it was not cancelled")
+
+
+async def refused(agent):
+    try:
+        await agent.invoke_async(42)
+    except InvalidPromptError:
+        return
+
+    pytest.fail("it was not refused")
+
+
 async def never_run(agent):
     pass
 
 
-@pytest.mark.parametrize("way", [plain, in_a_stream, left_early, called_in_a_thread, failed, never_run])
+@pytest.mark.parametrize(
+    "way",
+    [plain, in_a_stream, left_early, called_in_a_thread, failed, cancelled, cancelled_from_outside, refused, never_run],
+)
 async def test_an_agent_that_is_dropped_is_freed_at_once(way):
     """Scenario A29."""
 

@@ -6,8 +6,9 @@ Providers interleave blocks, repeat or leave out indices and ids, and end stream
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from ropewalk.errors import IncompleteStreamError, MalformedStreamError
 from ropewalk.events import CitationDelta, Delta, RawDelta, ReasoningDelta, TextDelta, ToolInputDelta
@@ -100,7 +101,7 @@ class Assembly:
         index = body.get("contentBlockIndex")
         if "toolUse" in delta:
             block = self._tool_block(index)
-            block.parts.append(delta["toolUse"]["input"])
+            block.parts.append(delta["toolUse"]["input"] or "")
             return ToolInputDelta(raw, delta, block.start, block.parts)
 
         if "reasoningContent" in delta:
@@ -312,12 +313,17 @@ def _tool_use(block: _Block, free_id: FreeId, taken: set[str], errors: dict[str,
     return {"toolUse": {"toolUseId": use_id, "name": clean_text(name) if isinstance(name, str) else "", "input": value}}
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no finite number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    return number if math.isfinite(number) else _refuse_constant(digits)
 
 
 # A decoder of our own, made once: json.loads with options builds one at every call.
-_decode: Final = json.JSONDecoder(parse_constant=_refuse_constant).decode
+_decode: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite).decode
 
 
 def parsed_input(parts: list[Any]) -> tuple[dict[str, Any], str | None]:

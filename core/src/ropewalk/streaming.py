@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,8 @@ async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, 
         if not task.done():
             task.cancel()
             await asyncio.wait([task])
+            with contextlib.suppress(asyncio.CancelledError):
+                task.exception()  # taken, or the task would keep the error, its frames, and so the agent
 
 
 async def _settled(

@@ -113,10 +113,10 @@ def blueprint(plugins: tuple[Key, ...]) -> Plan:
         manager.add_hookspecs(group)
 
     places: dict[object, int] = {}
-    for index in reversed(range(len(plugins))):  # pluggy calls what was registered last first
+    for index, key in enumerate(plugins):
         stand_in = _StandIn(checked[index].values())
         places[stand_in] = index
-        _register(manager, stand_in, plugins[index])
+        _register(manager, stand_in, key)
 
     def link(registered: pluggy.HookImpl, hook: str) -> Link:
         index = places[registered.plugin]
@@ -124,14 +124,16 @@ def blueprint(plugins: tuple[Key, ...]) -> Plan:
         found = checked[index][hook, getattr(registered.function, "__func__")]  # noqa: B009 - a bound method
         return Link(found.call, index, found.function, name, hook, tier == "observer")
 
-    def rank(link: Link) -> tuple[int, float]:
-        _, _, tier, order = plugins[link.index]
-        return TIERS.index(tier), order
+    def rank(registered: pluggy.HookImpl) -> tuple[int, float, int, int]:
+        index = places[registered.plugin]
+        _, _, tier, order = plugins[index]
+        # pluggy's own order is last registered, first called, with tryfirst and trylast before everything else; here
+        # the two act among plugins of one tier and order, so that no plugin gets in front of a policy.
+        return TIERS.index(tier), order, registered.trylast - registered.tryfirst, index
 
     def ordered(hook: str) -> Links:
-        implementations = reversed(getattr(manager.hook, hook).get_hookimpls())  # now in calling order
-        # The sort is stable: tryfirst and trylast stay in force among plugins of one tier and order.
-        return tuple(sorted((link(each, hook) for each in implementations), key=rank))
+        implementations = sorted(getattr(manager.hook, hook).get_hookimpls(), key=rank)
+        return tuple(link(each, hook) for each in implementations)
 
     return Plan(**{hook: ordered(hook) for hook in HOOKS})
 

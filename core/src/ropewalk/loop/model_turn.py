@@ -36,7 +36,8 @@ async def model_turn(run: Run) -> ModelOutcome:
 
             return _nothing()
         except Exception as error:
-            if error is not run.model_error:
+            own, run.model_error = error is run.model_error, None  # an error refers to the frames that refer to the run
+            if not own:
                 raise  # a hook's, not the model's
 
             delay = await _delay_after(run, error, waited)

@@ -22,19 +22,26 @@ _INSTRUCTIONS: Final = """\
 You solve tasks with tools. Each of your replies is one JSON object:
 {"tool": NAME, "arguments": {...}} to call a tool, or {"answer": TEXT} to answer the user.
 Take one step at a time: call a tool, read its result, then call the next tool or answer. Use what the results say; \
-never guess what a tool can tell. If no tool is needed, answer at once."""
+never guess what a tool can tell. Copy names and formulas exactly as they are written. If no tool is needed, answer at \
+once."""
 
 _EXAMPLES: Final = """\
-Example with the tools search_notes and count_words:
-User: Find the note about the harbour and count its words.
+Example with the tools search_notes, count_words and calculate:
+User: Find the note about the harbour. What is twice the number of words that it has more than notes/todo.txt?
 You: {"tool": "search_notes", "arguments": {"text": "harbour"}}
 Result of search_notes: notes/trip.txt: we reached the harbour at noon
 You: {"tool": "count_words", "arguments": {"path": "notes/trip.txt"}}
 Result of count_words: 212
-You: {"answer": "The note about the harbour is notes/trip.txt; it has 212 words."}
-Example without a tool:
+You: {"tool": "count_words", "arguments": {"path": "notes/todo.txt"}}
+Result of count_words: 90
+You: {"tool": "calculate", "arguments": {"formula": "(212 - 90) * 2"}}
+Result of calculate: 244
+You: {"answer": "The note about the harbour is notes/trip.txt; it has 122 words more, and twice that is 244."}
+Examples without a tool:
 User: Hi!
-You: {"answer": "Hello! How can I help?"}"""
+You: {"answer": "Hello! How can I help?"}
+User: Who wrote Hamlet? Answer with a rhyme.
+You: {"answer": "It was Shakespeare's pen that wrote Hamlet then."}"""
 
 _TEXT_FORMATS: Final = frozenset({"txt", "md", "csv", "html"})
 

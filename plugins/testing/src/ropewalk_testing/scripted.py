@@ -154,8 +154,14 @@ class ScriptedModel:
             if turn.stall is not None and not played.silent_first:
                 await self._stall(turn.stall)
             if turn.error is not None:
-                # One exception object may be played many times: its traceback must not pile up.
-                raise turn.error.with_traceback(None)
+                # One exception object may be played many times: its traceback must not pile up. And this frame must
+                # not refer to it, or the agent, which the traceback's frames refer to, would wait for the collector.
+                error = turn.error.with_traceback(None)
+                del played, turn, entry
+                try:
+                    raise error
+                finally:
+                    del error
 
             for event in played.tail:
                 yield event

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+from ropewalk.errors import MissingPluginError, PluginError
+from ropewalk.hooks import assemble
+from ropewalk.hooks.facade import Hooks
+from ropewalk.hooks.signatures import HOOKS
+from ropewalk.markers import hookimpl
+
+EMPTY = {"provide_tools": [], "provide_commands": []}
+
+
+def record(seen, name="all"):
+    """A plugin that implements every hook and notes what it was called with."""
+    namespace: dict[str, object] = {"seen": seen}
+    body: dict[str, object] = {"name": name}
+    for hook, spec in HOOKS.items():
+        arguments = ", ".join(spec.arguments)
+        answer = "await call_next('next')" if spec.is_chain else EMPTY.get(hook)
+        exec(
+            f"{'async ' if spec.is_async else ''}def {hook}(self, {arguments}):\n"
+            f"    seen.append(('{hook}', ({arguments}{',' if arguments else ''})))\n"
+            f"    return {answer}",
+            namespace,
+        )
+        body[hook] = hookimpl(namespace[hook])
+
+    return type("All", (), body)()
+
+
+def test_every_hook_has_a_method_with_the_specified_arguments():
+    for hook, spec in HOOKS.items():
+        parameters = tuple(inspect.signature(getattr(Hooks, hook)).parameters)[1:]
+        assert parameters == (("inner", "agent") if spec.is_chain else spec.arguments)
+
+
+@pytest.mark.parametrize("hook", [hook for hook, spec in HOOKS.items() if not spec.is_chain and hook != "manage_context"])
+async def test_every_method_calls_its_hook_with_all_arguments_in_order(hook):
+    seen = []
+    hooks = Hooks.of([record(seen)])
+    values = tuple(f"v{index}" for index, _ in enumerate(HOOKS[hook].arguments))
+    result = getattr(hooks, hook)(*values)
+    if inspect.isawaitable(result):
+        await result
+
+    assert seen == [(hook, values)]
+
+
+@pytest.mark.parametrize("hook", [hook for hook, spec in HOOKS.items() if spec.is_chain])
+async def test_every_chain_hands_on_subject_and_agent(hook):
+    seen = []
+
+    async def inner(subject):
+        return f"<{subject}>"
+
+    assert await getattr(Hooks.of([record(seen)]), hook)(inner, "agent")("subject") == "<next>"
+    assert [(name, values[0], values[2]) for name, values in seen] == [(hook, "subject", "agent")]
+
+
+@pytest.mark.parametrize("hook", [hook for hook, spec in HOOKS.items() if not spec.is_chain and hook != "manage_context"])
+async def test_a_hook_that_nobody_implements_has_an_empty_answer(hook):
+    result = getattr(Hooks.of([]), hook)(*HOOKS[hook].arguments)
+    assert (await result if inspect.isawaitable(result) else result) == EMPTY.get(hook)
+
+
+async def test_context_edits_come_one_plugin_at_a_time():
+    asked = []
+
+    class Editor:
+        name = "editor"
+
+        def __init__(self, name, edits):
+            self.name, self.edits = name, edits
+
+        @hookimpl
+        async def manage_context(self, request, reason):
+            asked.append((self.name, request, reason))
+            return self.edits
+
+    hooks = Hooks.of([Editor("a", ["A"]), Editor("b", None), Editor("c", []), Editor("d", ["D"])])
+    edits = hooks.manage_context("request", "overflow", None)
+
+    assert await anext(edits) == ("a", ["A"])
+    assert asked == [("a", "request", "overflow")]
+    assert [pair async for pair in edits] == [("d", ["D"])]
+    assert [name for name, *_ in asked] == ["a", "b", "c", "d"]
+
+
+def test_hooks_cannot_hold_an_agent():
+    assert Hooks.__slots__ == ("own", "plan", "plugins")
+
+
+# -- with_plugin -----------------------------------------------------------------------------------------------------
+
+
+def test_a_plugin_added_later_comes_after_the_agents_own_and_before_the_others(site):
+    site.plugin("auto")
+    first, second = record([], "first"), record([], "second")
+    before = assemble([first], {}, None)
+    after = before.with_plugin(second)
+
+    assert [plugin.name for plugin in before.plugins] == ["first", "auto"]
+    assert [plugin.name for plugin in after.plugins] == ["first", "second", "auto"]
+
+
+def test_a_plugin_added_later_replaces_the_active_one_of_its_name(site):
+    site.plugin("auto")
+    mine = record([], "auto")
+
+    assert assemble(None, {}, None).with_plugin(mine).plugins == (mine,)
+
+
+def test_a_second_plugin_of_one_name_is_refused():
+    hooks = Hooks.of([record([], "one")])
+
+    with pytest.raises(PluginError, match="two plugins of this agent are named 'one'"):
+        hooks.with_plugin(record([], "one"))
+
+    assert hooks.with_plugin(hooks.plugins[0]).plugins == hooks.plugins
+
+
+def test_a_plugin_can_be_added_by_name_or_with_options(site):
+    site.plugin("later", on_demand=True)
+    hooks = assemble(None, {}, None)
+
+    assert [plugin.name for plugin in hooks.with_plugin("later").plugins] == ["later"]
+    assert hooks.with_plugin("later").with_plugin("later").plugins == hooks.with_plugin("later").plugins
+    with pytest.raises(PluginError, match="takes no options"):
+        hooks.with_plugin(("later", {"size": 1}))
+
+
+def test_what_is_not_installed_cannot_be_added(site):
+    with pytest.raises(MissingPluginError, match="pip install ropewalk-memory"):
+        Hooks.of([]).with_plugin("memory")
+
+    with pytest.raises(PluginError, match="switches a plugin off"):
+        Hooks.of([]).with_plugin("-memory")
+
+
+def test_importing_the_hooks_loads_neither_pydantic_nor_the_metadata_reader():
+    code = (
+        "import sys, ropewalk.hooks; "
+        "sys.exit(' '.join(m for m in ('pydantic', 'importlib.metadata', 'tomllib') if m in sys.modules) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
