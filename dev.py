@@ -37,8 +37,8 @@ BUILD_TOOLS: Final = ("hatchling>=1.26", "editables>=0.5")
 DEMO_TOOLS: Final = "examples/repo_tools.py"
 DEMO_MODEL: Final = "local:qwen2.5-coder-1.5b"
 DEMO_PROMPT: Final = (
-    "Use find_text to find the file under core/ that defines `class History`, "
-    "then use count_lines to count the lines of that file. Answer with the path and the number of lines."
+    "Find the file under core/ that defines `class History`, then count its lines. "
+    "Answer with its path and the number of lines."
 )
 
 
@@ -190,11 +190,16 @@ def demo(*, check: bool) -> int:
         return run(*command)
 
     finished = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
-    print(finished.stdout, flush=True)
+    lines = finished.stdout.splitlines()
     if finished.returncode != 0:
-        raise DevError(f"ropewalk run failed with exit code {finished.returncode}")
+        raise DevError(f"ropewalk run ended with exit code {finished.returncode}: {lines[-1:]}")
 
-    problems = demo_problems([json.loads(line) for line in finished.stdout.splitlines() if line.strip()])
+    events = [json.loads(line) for line in lines]
+    for tool in final_result(events).get("tools", []):
+        print(f"{tool['name']} {tool['input']} -> {tool['status']}: {tool['result']}")
+
+    print(answer_text(events), flush=True)
+    problems = demo_problems(events)
     if problems:
         raise DevError("the demonstration went wrong: " + "; ".join(problems))
 
@@ -221,17 +226,21 @@ def demo_problems(events: list[dict[str, Any]]) -> list[str]:
     return problems
 
 
+def final_result(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """The result of the run, which the last event carries."""
+    result: dict[str, Any] = events[-1].get("result", {}) if events else {}
+    return result
+
+
 def answer_text(events: list[dict[str, Any]]) -> str:
-    """The text of the final message; the last event carries the result."""
-    result = events[-1].get("result") if events else None
-    content = ((result or {}).get("message") or {}).get("content", [])
+    """The text of the final message."""
+    content = final_result(events).get("message", {}).get("content", [])
     return "".join(block.get("text", "") for block in content)
 
 
 def tools_used(events: list[dict[str, Any]]) -> set[str]:
     """The names of the tools that answered without an error."""
-    result = events[-1].get("result") if events else None
-    return {tool["name"] for tool in (result or {}).get("tools", []) if tool["status"] == "success"}
+    return {tool["name"] for tool in final_result(events).get("tools", []) if tool["status"] == "success"}
 
 
 # -- the lists of packages ---------------------------------------------------------------------------------------

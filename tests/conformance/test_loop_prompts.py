@@ -145,3 +145,28 @@ def test_changing_the_given_list_later_does_not_reach_the_agent(ask, make_agent,
     ask(agent, "three")
 
     assert [content[0]["text"] for _, content in shape(model.requests[0].messages)] == ["one", "two", "three"]
+
+
+def test_a_prompt_that_ends_with_the_assistant_is_gone_on_from(ask, make_agent, shape):
+    """Conformance 18 (B)."""
+    prompt = [
+        {"role": "user", "content": [{"text": "a poem"}]},
+        {"role": "assistant", "content": [{"text": "Roses are"}]},
+    ]
+    before = copy.deepcopy(prompt)
+    agent, model = make_agent([" red"])
+
+    ask(agent, prompt)
+
+    assert prompt == before
+    assert shape(model.requests[0].messages) == shape(prompt)
+    assert [role for role, _ in shape(agent.messages)] == ["user", "assistant"]
+
+
+async def test_the_blocking_call_works_inside_a_running_loop(make_agent):
+    """Conformance 1."""
+    agent, _ = make_agent(["hi", "hi again"])
+
+    assert str(agent("one")) == "hi\n"
+    assert str(await agent.invoke_async("two")) == "hi again\n"
+    assert len(agent.messages) == 4

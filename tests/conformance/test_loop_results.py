@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from ropewalk import Agent, hookimpl, tool
+from ropewalk.errors import IncompleteStreamError
 from ropewalk.outcomes import Retry
 from ropewalk_testing import ScriptedModel, text, turn, use
 
@@ -139,9 +140,10 @@ def test_each_piece_follows_its_raw_event(make_agent, events_of):
             raw = events[place - 1]["event"]
             assert raw["contentBlockDelta"]["delta"] == {"text": event["data"]}
 
-    raws = [next(iter(event["event"])) for event in events if "event" in event]
-    assert raws[0] == "messageStart"
-    assert {"contentBlockDelta", "contentBlockStop", "messageStop", "metadata"} <= set(raws)
+    assert [next(iter(event["event"])) for event in events if "event" in event] == [
+        *("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockDelta", "contentBlockStop"),
+        *("messageStop", "metadata"),
+    ]
 
 
 def test_a_tool_turn_shows_both_messages_and_two_cycles(make_agent, events_of):
@@ -193,6 +195,31 @@ def test_a_failed_run_says_so_before_it_raises(make_agent):
 
     assert events[-1]["force_stop"] is True
     assert "down" in events[-1]["force_stop_reason"]
+
+
+def test_followers_are_told_that_an_attempt_does_not_count(make_agent, events_of, shape):
+    """Conformance 35."""
+    failures = []
+
+    class Again:
+        name = "again"
+
+        @hookimpl
+        async def decide_retry(self, failure):
+            failures.append(failure)
+            return 0.0 if failure.error.retryable else None
+
+    agent, model = make_agent([turn("half", cut=True), "whole"], plugins=[Again()])
+
+    events = events_of(agent, "go")
+
+    (told,) = [place for place, event in enumerate(events) if "attempt_discarded" in event]
+    assert events[told]["attempt_discarded"]["attempt"] == 1
+    assert [event["data"] for event in events[:told] if "data" in event] == ["half"]
+    assert [event["data"] for event in events[told:] if "data" in event] == ["whole"]
+    assert [(type(f.error), f.attempt, f.streamed) for f in failures] == [(IncompleteStreamError, 1, True)]
+    assert shape(agent.messages) == [("user", [{"text": "go"}]), ("assistant", [{"text": "whole"}])]
+    assert shape(model.requests[0].messages) == shape(model.requests[1].messages)
 
 
 # -- the callback handler ----------------------------------------------------------------------------------------

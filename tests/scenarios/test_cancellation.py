@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -287,3 +289,37 @@ async def test_a_cancelled_run_leaves_its_task_uncancelled(make_agent):
     assert result.stop_reason == "cancelled"
     assert asyncio.current_task().cancelling() == 0
     await asyncio.sleep(0)
+
+
+CTRL_C = """
+import asyncio, os, signal
+from ropewalk import Agent, tool
+from ropewalk_testing import ScriptedModel, assert_valid_history, use
+
+ended = []
+
+@tool
+async def stick() -> str:
+    os.kill(os.getpid(), signal.SIGINT)
+    await asyncio.sleep(60)
+    ended.append(1)
+    return "late"
+
+agent = Agent(model=ScriptedModel([use("stick", {}), "back"]), tools=[stick], callback_handler=None)
+try:
+    agent("go")
+except KeyboardInterrupt:
+    print("interrupted")
+
+assert not ended
+assert_valid_history(agent.messages)
+assert str(agent("again")) == "back\\n"
+print("usable")
+"""
+
+
+def test_ctrl_c_ends_a_blocking_call_and_the_agent_stays_usable():
+    """Scenario A20."""
+    done = subprocess.run([sys.executable, "-c", CTRL_C], capture_output=True, text=True, check=False, timeout=50)
+
+    assert (done.returncode, done.stdout.split()) == (0, ["interrupted", "usable"]), done.stderr

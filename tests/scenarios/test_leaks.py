@@ -119,9 +119,7 @@ async def cancelled(agent):
 async def cancelled_from_outside(agent):
     agent.model = ScriptedModel([turn(stall=60)])
     task = asyncio.create_task(agent.invoke_async("go"))
-    while not agent.model.stalled.is_set():
-        await asyncio.sleep(0)
-
+    await asyncio.to_thread(agent.model.stalled.wait, 10)
     task.cancel()
     try:
         await task
@@ -215,8 +213,9 @@ async def test_collecting_garbage_in_the_middle_of_a_run_loses_no_task():
         tools=[collect],
         callback_handler=None,
     )
-    async for _ in agent.stream_async("go"):
-        gc.collect()
+    async for event in agent.stream_async("go"):
+        if "tools_starting" in event:
+            gc.collect()
 
     results = [block["toolResult"]["content"][0]["text"] for block in agent.messages[2]["content"]]
     assert results == list("01234")

@@ -112,7 +112,7 @@ def test_half_an_emoji_from_the_model_does_not_lose_the_run(ask, make_agent):
     assert storable(agent.messages) == list(agent.messages)
 
 
-def test_half_an_emoji_in_a_models_error_can_be_shown(ask, make_agent, events_of):
+def test_half_an_emoji_in_a_models_error_leaves_the_agent_usable(ask, make_agent):
     """Scenario A13."""
     agent, _ = make_agent([RuntimeError(LONE), "ok"])
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeAlias
 
 from ropewalk.errors import IncompleteStreamError, MalformedStreamError
-from ropewalk.events import CitationDelta, Delta, RawDelta, ReasoningDelta, TextDelta, ToolInputDelta
+from ropewalk.events import ToolInputDelta
 from ropewalk.json_values import clean_text, strict_json
 from ropewalk.outcomes import NO_USAGE, ModelOutcome
 from ropewalk.types import ContentBlock, Message, StreamEvent, Usage
@@ -64,8 +64,11 @@ class Assembly:
 
     # -- feeding ---------------------------------------------------------------------------------------------------
 
-    def feed(self, raw: StreamEvent) -> Delta:
-        """Takes one event in and tells followers what it carries.
+    def feed(self, raw: StreamEvent) -> ToolInputDelta | None:
+        """Takes one event in.
+
+        Returns:
+            What followers are told, when it takes more than the event itself to say so (see `ropewalk.events.delta_of`).
 
         Raises:
             MalformedStreamError: The event has none of the known shapes.
@@ -74,7 +77,7 @@ class Assembly:
             body = raw.get("contentBlockDelta")
             if body is None:
                 self._feed_other(raw)
-                return RawDelta(raw)
+                return None
 
             text = body["delta"].get("text")
             if text is None:
@@ -90,13 +93,14 @@ class Assembly:
                 )
 
             self._text_parts.append(text)
-            return TextDelta(raw, text)
         except (AttributeError, KeyError, TypeError) as error:
             raise MalformedStreamError(
                 f"{_shown(raw)} is no stream event: the model plugin must send Converse events"
             ) from error
 
-    def _feed_delta(self, raw: StreamEvent, body: dict[str, Any]) -> Delta:
+        return None
+
+    def _feed_delta(self, raw: StreamEvent, body: dict[str, Any]) -> ToolInputDelta | None:
         delta: dict[str, Any] = body["delta"]
         index = body.get("contentBlockIndex")
         if "toolUse" in delta:
@@ -106,14 +110,11 @@ class Assembly:
 
         if "reasoningContent" in delta:
             self._take_reasoning(self._block("reasoning", index), delta["reasoningContent"])
-            return ReasoningDelta(raw, delta)
-
-        if "citation" in delta:
+        elif "citation" in delta:
             block = self._by_index.get(index) or self._block("citations", index)
             block.start.setdefault("citations", []).append(delta["citation"])
-            return CitationDelta(raw, delta)
 
-        return RawDelta(raw)
+        return None
 
     def _feed_other(self, raw: StreamEvent) -> None:
         for key, body in raw.items():

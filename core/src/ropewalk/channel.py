@@ -8,43 +8,50 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Final
+from typing import Final, TypeAlias
 
 from ropewalk.events import Event
+from ropewalk.types import StreamEvent
 
 _RUN_AHEAD: Final = 1024
 
+Streamed: TypeAlias = Event | StreamEvent
+"""What is handed over: an event, or a provider's own event where that says everything and nothing need be built."""
+
 
 class Channel:
-    """A queue between one producer and one consumer of the same event loop."""
+    """A queue between one producer and one consumer of the same event loop.
 
-    __slots__ = ("_consumer", "_events", "_producer", "closed")
+    Attributes:
+        events: What was pushed and not yet taken; the consumer takes from the left.
+        closed: Whether the run is over.
+    """
+
+    __slots__ = ("_consumer", "_producer", "closed", "events")
 
     def __init__(self) -> None:
-        self._events: deque[Event] = deque()
+        self.events: deque[Streamed] = deque()
         self._consumer: asyncio.Future[None] | None = None
         self._producer: asyncio.Future[None] | None = None
         self.closed = False
 
     # -- the run's side --------------------------------------------------------------------------------------------
 
-    def push(self, event: Event) -> None:
-        """Adds an event without waiting."""
-        self._events.append(event)
+    def push(self, event: Streamed) -> bool:
+        """Adds an event without waiting; True when the producer has run far enough ahead to wait for `drained`."""
+        events = self.events
+        events.append(event)
         waiting = self._consumer
         if waiting is not None:
             self._consumer = None
             if not waiting.done():
                 waiting.set_result(None)
 
-    @property
-    def full(self) -> bool:
-        """Whether the producer has run far enough ahead to wait for `drained`."""
-        return len(self._events) >= _RUN_AHEAD
+        return len(events) >= _RUN_AHEAD
 
     async def drained(self) -> None:
-        """Waits until the consumer has taken everything and asks for more; at once when there is no consumer any more."""
-        while (self._events or self._consumer is None) and not self.closed:
+        """Waits until the consumer has taken everything and asks for more; not when there is no consumer any more."""
+        while (self.events or self._consumer is None) and not self.closed:
             self._producer = asyncio.get_running_loop().create_future()
             await self._producer
 
@@ -57,24 +64,14 @@ class Channel:
 
     # -- the consumer's side ---------------------------------------------------------------------------------------
 
-    @property
-    def finished(self) -> bool:
-        """Whether the stream is closed and everything was taken."""
-        return self.closed and not self._events
+    async def wait(self) -> bool:
+        """Waits for something to take; False at the end."""
+        if not self.events and not self.closed:
+            self._consumer = asyncio.get_running_loop().create_future()
+            producer, self._producer = self._producer, None
+            if producer is not None and not producer.done():
+                producer.set_result(None)
 
-    def take(self) -> deque[Event]:
-        """Everything that is there, without waiting."""
-        taken, self._events = self._events, deque()
-        return taken
+            await self._consumer
 
-    async def wait(self) -> None:
-        """Waits for something to take, or for the end."""
-        if self._events or self.closed:
-            return
-
-        self._consumer = asyncio.get_running_loop().create_future()
-        producer, self._producer = self._producer, None
-        if producer is not None and not producer.done():
-            producer.set_result(None)
-
-        await self._consumer
+        return bool(self.events)

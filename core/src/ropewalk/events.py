@@ -113,6 +113,18 @@ class CitationDelta(Delta):
         return {"citation": self.delta["citation"], "delta": self.delta}
 
 
+def delta_of(raw: StreamEvent) -> Delta:
+    """The typed form of an event that says everything itself: all but pieces of a tool's arguments."""
+    delta = raw["contentBlockDelta"].get("delta", {}) if "contentBlockDelta" in raw else {}
+    if "text" in delta:
+        return TextDelta(raw, delta["text"])
+
+    if "reasoningContent" in delta:
+        return ReasoningDelta(raw, delta)
+
+    return CitationDelta(raw, delta) if "citation" in delta else RawDelta(raw)
+
+
 class ToolStreamed(Event):
     """An intermediate value of a running tool."""
 

@@ -6,8 +6,8 @@ A tool's writes to context variables must not show in its siblings. A task would
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Awaitable, Coroutine, Generator
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -23,12 +23,13 @@ class Isolated(Awaitable[T]):
     def __await__(self) -> Generator[Any, Any, T]:
         run = contextvars.copy_context().run
         coroutine = self._coroutine
-        step, value = coroutine.send, None
+        step: Callable[[Any], Any] = coroutine.send
+        value: Any = None
         while True:
             try:
-                waiting = run(step, value)  # type: ignore[arg-type]
+                waiting = run(step, value)
             except StopIteration as done:
-                return done.value  # type: ignore[no-any-return]
+                return cast("T", done.value)
 
             try:
                 value = yield waiting
@@ -37,4 +38,4 @@ class Isolated(Awaitable[T]):
                 coroutine.close()
                 raise
             except BaseException as error:  # noqa: BLE001 - handed to the coroutine, as a task would
-                step, value = coroutine.throw, error  # type: ignore[assignment]
+                step, value = coroutine.throw, error

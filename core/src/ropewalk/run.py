@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from ropewalk.cancellation import Cancellation
-from ropewalk.channel import Channel
-from ropewalk.events import Delta, Event, ToolStreamed
+from ropewalk.channel import Channel, Streamed
+from ropewalk.events import Event, ToolStreamed, delta_of
 from ropewalk.history.history import History
 from ropewalk.metrics import EventLoopMetrics
 from ropewalk.records import Journal
@@ -143,23 +143,19 @@ class Run:
         """Whether anybody looks at boundaries; when not, no event need be built."""
         return self._follow_events
 
-    @property
-    def delta_sink(self) -> Callable[[Delta], None] | None:
-        """Where streamed pieces go, or None when nobody looks."""
+    def follower(self) -> Callable[[Streamed], bool] | None:
+        """Where streamed pieces go, or None when nobody looks; it answers True when the consumer must catch up."""
         if not self._follow_deltas:
             return None
 
         channel = self._channel
-        if channel is not None and not self.hooks.plan.on_delta:
-            return channel.push
+        return channel.push if channel is not None and not self.hooks.plan.on_delta else self._push_delta
 
-        return self._push_delta
-
-    def _push_delta(self, event: Event) -> None:
-        if self._channel is not None:
-            self._channel.push(event)
-
-        self.hooks.on_delta(event, self.agent)
+    def _push_delta(self, event: Streamed) -> bool:
+        typed = delta_of(event) if isinstance(event, dict) else event
+        full = self._channel is not None and self._channel.push(typed)
+        self.hooks.on_delta(typed, self.agent)
+        return full
 
     def tool_streamed(self, tool_use: ToolUse, data: Any) -> None:
         """Shows an intermediate value of a tool; may be called from any thread."""
@@ -196,11 +192,6 @@ class Run:
         except asyncio.CancelledError:
             if not self.cancellation.claim():
                 raise
-
-    @property
-    def too_far_ahead(self) -> bool:
-        """Whether the consumer of the stream must catch up first."""
-        return self._channel is not None and self._channel.full
 
     # -- the log ---------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import TYPE_CHECKING, Any
 
 from ropewalk.channel import Channel
-from ropewalk.events import Delta, RawDelta
+from ropewalk.events import Delta, RawDelta, delta_of
 from ropewalk.loop.invocation import invoke
 from ropewalk.result import AgentResult
 
@@ -23,20 +23,28 @@ async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, 
     task = asyncio.create_task(_settled(invoke(agent, options, channel), channel))
     result: AgentResult | None = None
     try:
-        while True:
-            for event in channel.take():
+        events = channel.events
+        take = events.popleft
+        while await channel.wait():
+            while events:
+                event = take()
+                if type(event) is dict:
+                    body = event.get("contentBlockDelta")
+                    if body is not None and "text" in body["delta"]:  # nearly all there is: nothing is built for it
+                        yield {"event": event}
+                        yield {"data": body["delta"]["text"], "delta": body["delta"]}
+                        continue
+
+                    event = delta_of(event)
+
                 if isinstance(event, Delta):
                     yield {"event": event.raw}
                     if type(event) is RawDelta:
                         continue
 
-                shown = event.as_dict()
+                shown = event.as_dict()  # type: ignore[union-attr]
                 result = shown.get("result", result)
                 yield shown
-
-            await channel.wait()
-            if channel.finished:
-                break
 
         answer, error = await task
         if error is not None:

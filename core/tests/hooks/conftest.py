@@ -60,7 +60,9 @@ class Site:
         (info / "entry_points.txt").write_text(entry_points)
         discovery.refresh()
 
-    def plugin(self, name: str, *, on_demand: bool = False, parameters: list[str] | None = None, source: str = "") -> None:
+    def plugin(
+        self, name: str, *, on_demand: bool = False, parameters: list[str] | None = None, source: str = ""
+    ) -> None:
         """One distribution `fake-<name>` with one plugin, class `Plugin` of module `fake_<name>`."""
         module = f"fake_{name.replace('-', '_')}"
         value = f"{module}:Plugin"

@@ -37,7 +37,10 @@ def test_a_plan_has_exactly_the_specified_hooks():
         ([make("a"), make("b")], ["a", "b"]),
         ([make("a"), make("b", order=-1)], ["b", "a"]),
         ([make("a", order=2), make("b", order=1.5), make("c")], ["c", "b", "a"]),
-        ([make("watch", tier="observer"), make("a", order=9), make("law", tier="policy", order=99)], ["law", "a", "watch"]),
+        (
+            [make("watch", tier="observer"), make("a", order=9), make("law", tier="policy", order=99)],
+            ["law", "a", "watch"],
+        ),
         ([make("a"), make("b", first=True)], ["b", "a"]),
         ([make("a", last=True), make("b")], ["b", "a"]),
         ([make("a", first=True), make("b", first=True)], ["a", "b"]),

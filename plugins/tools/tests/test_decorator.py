@@ -119,7 +119,9 @@ def test_the_effect_is_kept(effect):
     assert on_unknown_of(made) == "ask"
 
 
-@pytest.mark.parametrize(("given", "text"), [({"effect": "none"}, "effect is 'none'"), ({"on_unknown": "x"}, "on_unknown")])
+@pytest.mark.parametrize(
+    ("given", "text"), [({"effect": "none"}, "effect is 'none'"), ({"on_unknown": "x"}, "on_unknown")]
+)
 def test_an_unknown_effect_is_refused(given, text):
     with pytest.raises(ToolDefinitionError, match=f"tool 'add': {text}.*give one of"):
         tool(**given)(add.__wrapped__)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import enum
 import json
 import threading
@@ -15,7 +15,7 @@ from ropewalk_tools import tool
 
 class Person(pydantic.BaseModel):
     name: str
-    born: datetime.date
+    born: dt.date
     title: str | None = None
 
 
@@ -51,7 +51,7 @@ def takes(
     p: Person | None = None,
     pet: Cat | Dog | None = None,
     xs: list[Person] = [],  # noqa: B006 - what users write
-    day: datetime.date | None = None,
+    day: dt.date | None = None,
     color: Color = Color.RED,
     tree: Node | None = None,
     by_name: dict[str, Person] | None = None,
@@ -180,7 +180,7 @@ def test_limits_defaults_and_choices_are_in_the_schema():
         n: Annotated[int, Field(ge=1, le=9)],
         word: Annotated[str, Field(min_length=2, pattern="^a")] = "ab",
         level: Literal["low", "high"] = "low",
-        k: int = Field(3, gt=0, description="of the Field"),  # noqa: B008 - pydantic's own form
+        k: int = Field(3, gt=0, description="of the Field"),
         by_field: Annotated[int, Field(default=4)] = 5,
     ) -> None: ...
 

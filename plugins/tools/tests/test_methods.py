@@ -90,7 +90,7 @@ async def test_a_class_method_decorated_below_works_or_says_what_to_do(said):
 
 
 async def test_a_method_taken_from_the_class_says_what_to_do(invoke):
-    with pytest.raises(ToolDefinitionError, match="tool 'greet' is a method without its object.*from an instance"):
+    with pytest.raises(ToolDefinitionError, match=r"tool 'greet' is a method without its object.*from an instance"):
         _ = Greeter.greet.tool_spec
 
     with pytest.raises(ToolDefinitionError, match="tool 'greet_later' is a method"):

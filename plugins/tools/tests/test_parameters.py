@@ -79,7 +79,7 @@ def spec_of_source(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str,
     def spec_of_source(source: str) -> dict[str, Any]:
         module = types.ModuleType("made_up")
         monkeypatch.setitem(sys.modules, "made_up", module)
-        exec(compile(source, "made_up.py", "exec", dont_inherit=True), vars(module))  # noqa: S102
+        exec(compile(source, "made_up.py", "exec", dont_inherit=True), vars(module))
         return module.everything.tool_spec
 
     return spec_of_source
@@ -200,7 +200,7 @@ async def test_a_name_for_the_type_checker_only_is_an_error_at_first_use(attempt
     def hidden(good: int, bad: Hidden) -> None: ...
 
     for _ in range(attempt):
-        with pytest.raises(ToolDefinitionError, match="tool 'hidden', parameter 'bad'.*'Hidden'.*TYPE_CHECKING"):
+        with pytest.raises(ToolDefinitionError, match=r"tool 'hidden', parameter 'bad'.*'Hidden'.*TYPE_CHECKING"):
             _ = hidden.tool_spec
 
     with pytest.raises(ToolDefinitionError, match="parameter 'bad'"):
@@ -212,7 +212,7 @@ def test_an_annotation_that_can_never_be_a_type_is_an_error_at_once(annotation):
     def broken(x): ...
 
     broken.__annotations__["x"] = annotation
-    with pytest.raises(ToolDefinitionError, match="tool 'broken', parameter 'x'.*is no type"):
+    with pytest.raises(ToolDefinitionError, match=r"tool 'broken', parameter 'x'.*is no type"):
         tool(broken)
 
 
@@ -223,7 +223,7 @@ def test_a_type_that_json_cannot_carry_is_an_error_that_names_the_parameter():
     @tool
     def opaque(good: int, bad: Opaque) -> None: ...
 
-    with pytest.raises(ToolDefinitionError, match="tool 'opaque', parameter 'bad'.*pydantic model"):
+    with pytest.raises(ToolDefinitionError, match=r"tool 'opaque', parameter 'bad'.*pydantic model"):
         _ = opaque.tool_spec
 
 
@@ -311,7 +311,7 @@ def hidden_from_run_time(n: int, c: HiddenContext) -> str:
 
 
 @tool(context=True)
-def quoted(n: int, c: "ToolContext") -> str:
+def quoted(n: int, c: "ToolContext") -> str:  # noqa: UP037 - quotes within what is postponed anyway
     return f"{c.tool_use['toolUseId']} {n}"
 
 
@@ -355,7 +355,7 @@ async def test_the_context_is_handed_over_and_never_in_the_schema(made, said):
 async def test_a_context_named_for_the_type_checker_only_is_known_by_its_name(said):
     names: dict[str, Any] = {"tool": tool}
     source = "@tool(context=True)\ndef asks(c: 'x.ToolContext | None', n: int) -> str:\n    return c.tool_use['name']\n"
-    exec(source, names)  # noqa: S102
+    exec(source, names)
 
     assert await said(names["asks"], n=1) == "asks"
 
@@ -394,7 +394,7 @@ def test_a_context_that_only_its_text_shows_is_refused_without_the_flag():
 
 
 def test_a_second_context_is_refused():
-    with pytest.raises(ToolDefinitionError, match="parameter 'd'.*one context only"):
+    with pytest.raises(ToolDefinitionError, match=r"parameter 'd'.*one context only"):
 
         @tool(context=True)
         def two(c: Ctx, d: Ctx) -> None: ...

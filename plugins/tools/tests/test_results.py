@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
+import datetime as dt
 import decimal
 import enum
 import json
@@ -17,7 +17,7 @@ from ropewalk_tools import tool
 
 class Point(pydantic.BaseModel):
     x: float
-    day: datetime.date = datetime.date(2024, 2, 29)
+    day: dt.date = dt.date(2024, 2, 29)
 
 
 class Points(pydantic.RootModel[list[int]]):
@@ -63,10 +63,10 @@ def returning(value: Any) -> Any:
         ((1, 2), "[1, 2]"),
         ({"v": math.nan, "w": math.inf}, '{"v": null, "w": null}'),
         (
-            {"price": decimal.Decimal("1.10"), "day": datetime.date(2024, 2, 29), "id": uuid.UUID(int=1)},
+            {"price": decimal.Decimal("1.10"), "day": dt.date(2024, 2, 29), "id": uuid.UUID(int=1)},
             '{"price": "1.10", "day": "2024-02-29", "id": "00000000-0000-0000-0000-000000000001"}',
         ),
-        (datetime.date(2024, 2, 29), "2024-02-29"),
+        (dt.date(2024, 2, 29), "2024-02-29"),
         ({"blob": b"\x00\xff"}, '{"blob": "AP8="}'),
         ({3, 1, 2}, "[1, 2, 3]"),
         (Color.RED, "red"),
@@ -107,7 +107,7 @@ async def test_a_tool_result_is_taken_as_one(status, invoke):
 
 
 async def test_a_result_object_that_is_returned_twice_is_never_written_to(invoke):
-    shared = {"status": "success", "content": [{"text": "a"}, {"json": {"day": datetime.date(2024, 2, 29)}}]}
+    shared = {"status": "success", "content": [{"text": "a"}, {"json": {"day": dt.date(2024, 2, 29)}}]}
     before = json.dumps(shared, default=str)
     give = returning(shared)
 
@@ -135,15 +135,15 @@ async def test_a_malformed_tool_result_is_an_error_result_that_says_where(conten
 
 
 async def test_an_error_whose_text_cannot_be_read_is_an_error_result(failed):
-    class Mute(Exception):
+    class MuteError(Exception):
         def __str__(self) -> str:
             raise RuntimeError("no text")
 
     @tool
     async def fails() -> None:
-        raise Mute
+        raise MuteError
 
-    assert (await failed(fails)).startswith("Error: Mute - ")
+    assert (await failed(fails)).startswith("Error: MuteError - ")
 
 
 async def test_half_an_emoji_in_an_error_is_replaced(failed):

@@ -111,9 +111,7 @@ class History:
         if any(m["role"] == "assistant" or any("toolResult" in b for b in m["content"]) for m in messages):
             return self._add_conversation(messages)
 
-        if messages:
-            self.close_open_uses(OUTCOME_UNKNOWN)
-
+        self.close_open_uses(OUTCOME_UNKNOWN)
         mark = self.mark()
         for message in messages:
             self.add_user(message["content"], message)

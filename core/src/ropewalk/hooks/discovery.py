@@ -180,6 +180,7 @@ def _plugins_of(distribution: Distribution) -> list[Installed]:
 
 def _merged(claims: list[Installed]) -> Installed:
     """The one plugin of its name, or the first of several with its rivals noted."""
+    claims.sort(key=lambda claim: claim.distribution)  # the order of a folder's entries is not ours
     first = claims[0]
     if len(claims) == 1:
         return first

@@ -5,26 +5,25 @@ from __future__ import annotations
 import sys
 from functools import lru_cache
 
+from ropewalk.hooks.discovery import registry
+
 
 def origin_of(cls: type) -> str:
-    """The distribution and version that a class came with, or the module when it came with none."""
-    return _origin(cls.__module__)
+    """The distribution and version that a class came with, or its module when it came with none."""
+    package = cls.__module__.partition(".")[0]
+    for plugin in registry().installed.values():  # editable distributions do not list their packages
+        if plugin.entry_point.module.partition(".")[0] == package:
+            return f"{plugin.distribution} {plugin.version}"
+
+    return _origin(package) or f"module {cls.__module__}"
 
 
 @lru_cache(maxsize=256)
-def _origin(module: str) -> str:
+def _origin(package: str) -> str | None:
     from importlib import metadata
 
-    package = module.partition(".")[0]
-    names = () if package == "__main__" or package in sys.stdlib_module_names else _distributions().get(package, ())
-    for name in names:
-        return f"{name} {metadata.version(name)}"
+    if package == "__main__" or package in sys.stdlib_module_names:
+        return None
 
-    return f"module {module}"
-
-
-@lru_cache(maxsize=1)
-def _distributions() -> dict[str, tuple[str, ...]]:
-    from importlib import metadata
-
-    return {package: tuple(names) for package, names in metadata.packages_distributions().items()}
+    names = metadata.packages_distributions().get(package)
+    return f"{names[0]} {metadata.version(names[0])}" if names else None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ropewalk.assembly import Assembly
 from ropewalk.errors import ModelError
-from ropewalk.events import Delta
+from ropewalk.channel import Streamed
+from ropewalk.events import ToolInputDelta
 from ropewalk.model import ModelRequest
 from ropewalk.outcomes import ModelOutcome
 from ropewalk.types import StreamEvent
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from ropewalk.run import Run
 
 _CLOSE_SECONDS: Final = 1.0
+
+Feed: TypeAlias = Callable[[StreamEvent], ToolInputDelta | None]
+Follow: TypeAlias = Callable[[Streamed], bool]
 
 
 async def call_model(run: Run, request: ModelRequest) -> ModelOutcome:
@@ -53,11 +57,11 @@ async def _consume(run: Run, request: ModelRequest, assembly: Assembly) -> Model
     stream = _opened(run.agent.model.stream(request))
     ended = False
     try:
-        sink = run.delta_sink
-        if sink is None:
+        follow = run.follower()
+        if follow is None:
             ended = await _drain(run, stream, assembly.feed)
         else:
-            ended = await _relay(run, stream, assembly.feed, sink)
+            ended = await _relay(run, stream, assembly.feed, follow)
     except asyncio.CancelledError:
         if not run.cancellation.claim():
             raise
@@ -68,7 +72,7 @@ async def _consume(run: Run, request: ModelRequest, assembly: Assembly) -> Model
     return assembly.finish(run.history.free_id) if ended else assembly.cancelled()
 
 
-async def _drain(run: Run, stream: AsyncIterator[StreamEvent], feed: Callable[[StreamEvent], Delta]) -> bool:
+async def _drain(run: Run, stream: AsyncIterator[StreamEvent], feed: Feed) -> bool:
     """Feeds everything; False when the run was cancelled on the way."""
     cancellation = run.cancellation
     async for raw in stream:
@@ -79,16 +83,12 @@ async def _drain(run: Run, stream: AsyncIterator[StreamEvent], feed: Callable[[S
     return True
 
 
-async def _relay(
-    run: Run, stream: AsyncIterator[StreamEvent], feed: Callable[[StreamEvent], Delta], sink: Callable[[Delta], None]
-) -> bool:
+async def _relay(run: Run, stream: AsyncIterator[StreamEvent], feed: Feed, follow: Follow) -> bool:
     """Feeds everything and shows it to followers; False when the run was cancelled on the way."""
     cancellation = run.cancellation
+    run.streamed = True
     async for raw in stream:
-        event = feed(raw)
-        run.streamed = True
-        sink(event)
-        if run.too_far_ahead:
+        if follow(feed(raw) or raw):
             await run.let_consumer_catch_up()
 
         if cancellation.requested:

@@ -88,7 +88,7 @@ async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
 async def _outcome(run: Run, call: ToolCall, tool: Tool) -> ToolResult:
     use_id = call.tool_use["toolUseId"]
     try:
-        return checked_result(await Isolated(tool.invoke(call)), call)  # type: ignore[arg-type]
+        return checked_result(await Isolated(tool.invoke(call)), call)
     except asyncio.CancelledError as error:
         if run.cancellation.claim():
             return error_result(use_id, _interrupted(run))

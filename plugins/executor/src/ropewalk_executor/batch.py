@@ -20,7 +20,18 @@ class Batch:
     SystemExit and KeyboardInterrupt) lets the calls that run come to their end; anything else cancels them.
     """
 
-    __slots__ = ("_all_ended", "_calls", "_cancelled", "_errors", "_limit", "_next", "_results", "_run_tool", "_tasks")
+    __slots__ = (
+        "_aborted",
+        "_all_ended",
+        "_calls",
+        "_cancelled",
+        "_errors",
+        "_limit",
+        "_next",
+        "_results",
+        "_run_tool",
+        "_tasks",
+    )
 
     def __init__(self, calls: tuple[ToolCall, ...], run_tool: RunTool, limit: int) -> None:
         self._calls = calls
@@ -29,9 +40,10 @@ class Batch:
         self._next = 0
         self._results: dict[int, ToolResult] = {}
         self._errors: dict[int, BaseException] = {}
-        self._tasks: set[asyncio.Task[None]] = set()  # the loop itself refers to tasks weakly
+        self._tasks: dict[asyncio.Task[None], None] = {}  # the loop itself refers to tasks weakly
         self._all_ended: asyncio.Future[None] | None = None
         self._cancelled: asyncio.CancelledError | None = None
+        self._aborted = False
 
     async def run(self) -> list[ToolResult]:
         """The results in the order of the calls, when every task has ended.
@@ -41,16 +53,13 @@ class Batch:
         """
         loop = asyncio.get_running_loop()
         self._fill()
-        try:
-            while self._tasks:
-                self._all_ended = loop.create_future()  # a cancellation of the caller cancels what it waits for
-                try:
-                    await self._all_ended
-                except asyncio.CancelledError as error:
-                    self._cancelled = error
-                    self._abort()
-        finally:
-            self._abort()  # tasks are left only when this coroutine is closed from outside
+        while self._tasks:
+            self._all_ended = loop.create_future()  # a cancellation of the caller cancels what it waits for
+            try:
+                await self._all_ended
+            except asyncio.CancelledError as error:
+                self._cancelled = error
+                self._abort()
 
         if self._errors or self._cancelled:
             self._raise()
@@ -61,7 +70,7 @@ class Batch:
         """Starts calls while there is room."""
         while self._next < len(self._calls) and len(self._tasks) < self._limit:
             task = asyncio.create_task(self._one(self._next), name=f"tool {self._calls[self._next].tool_use['name']}")
-            self._tasks.add(task)
+            self._tasks[task] = None
             task.add_done_callback(self._ended)
             self._next += 1
 
@@ -70,23 +79,24 @@ class Batch:
             self._results[index] = await self._run_tool(self._calls[index])
         except BaseException as error:  # noqa: BLE001 - raised again by `run`, in the caller's task
             self._errors[index] = error
-            if not is_suspension(error):
+            if not is_suspension(error) and not self._aborted:  # once: the others may be cleaning up by now
                 self._abort()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if task.cancelled():  # by a stranger, before it began: afterwards it notes what is raised in it
-            self._cancelled = self._cancelled or asyncio.CancelledError()
+        del self._tasks[task]
+        if task.cancelled() and not self._aborted:
+            # by a stranger, before it began: afterwards it notes what is raised in it
+            self._cancelled = asyncio.CancelledError()
             self._abort()
 
-        if not self._errors and not self._cancelled:
+        if not self._errors and not self._aborted:
             self._fill()
 
         if not self._tasks and self._all_ended is not None and not self._all_ended.done():
             self._all_ended.set_result(None)
 
     def _abort(self) -> None:
-        self._next = len(self._calls)
+        self._aborted = True
         current = asyncio.current_task()
         for task in self._tasks:
             if task is not current:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from ropewalk.markers import hookimpl
+from ropewalk import hookimpl
 from ropewalk.tools import ToolBatch
 from ropewalk.types import ToolResult
 from ropewalk_executor.batch import Batch, RunTool

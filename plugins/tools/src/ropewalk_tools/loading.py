@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -32,12 +33,8 @@ def tools_of_file(path: str | Path, name: str | None = None) -> list[Tool]:
     Raises:
         ToolDefinitionError: The file is missing, cannot be read or run, or has no such tool.
     """
-    file = Path.cwd() / Path(path).expanduser()
     where = f"tool file {str(path)!r}"
-    if file.is_dir():
-        raise ToolDefinitionError(f"{where} is a folder: name one of the .py files in it")
-
-    tools = tools_of_module(_run_file(file, where), where)
+    tools = tools_of_module(_run_file(_located(path, where), where), where)
     return tools if name is None else [_named(tools, name, where)]
 
 
@@ -119,15 +116,23 @@ class _FreshLoader(SourceFileLoader):
         return code
 
 
-def _run_file(file: Path, where: str) -> ModuleType:
+def _located(path: str | Path, where: str) -> Path:
     try:
-        file = file.resolve()
-        # one module name per path: two files of the same stem stay apart, and pydantic finds the names of the file
-        name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
-        spec = importlib.util.spec_from_loader(name, _FreshLoader(name, str(file)))
-    except (OSError, ValueError) as error:
+        file = (Path.cwd() / Path(path).expanduser()).resolve()
+        is_folder = file.is_dir()
+    except (OSError, ValueError, RuntimeError) as error:  # too long, a null byte, no such home, a loop of links
         raise ToolDefinitionError(f"{where} is no usable path: {_told(error)}: name a .py file") from error
 
+    if is_folder:
+        raise ToolDefinitionError(f"{where} is a folder: name one of the .py files in it")
+
+    return file
+
+
+def _run_file(file: Path, where: str) -> ModuleType:
+    # one module name per path: two files of the same stem stay apart, and pydantic finds the names of the file
+    name = f"{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_loader(name, _FreshLoader(name, str(file)))
     assert spec is not None  # noqa: S101 - for mypy: only a loader without `exec_module` gives None
     assert spec.loader is not None  # noqa: S101 - as above
     module = importlib.util.module_from_spec(spec)

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, final
 
+from ropewalk import hookimpl
 from ropewalk.errors import ToolDefinitionError
-from ropewalk.markers import hookimpl
 from ropewalk.tools import Tool
 from ropewalk_tools.loading import not_a_tool, tool_at, tools_of_file, tools_of_module
 

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel, Field
+
+from ropewalk.errors import MissingPluginError, PluginError
+from ropewalk.hooks import assemble
+from ropewalk.hooks.options import OptionsError
+from ropewalk.markers import hookimpl
+
+SOURCE = """
+from pydantic import BaseModel, Field
+from ropewalk.markers import hookimpl
+
+class Config(BaseModel):
+    size: int = Field(default=1, ge=0)
+    label: str = "none"
+    names: list[str] = []
+
+class Plugin:
+    name = "{name}"
+    Config = Config
+
+    def __init__(self, config):
+        self.config = config
+
+    @hookimpl
+    def on_delta(self): ...
+"""
+
+
+@pytest.fixture
+def sized(site):
+    site.plugin("sized", on_demand=True, source=SOURCE.format(name="sized"))
+    return site
+
+
+def config(entry="sized"):
+    [plugin] = assemble([entry], {}, None).plugins
+    return plugin.config
+
+
+def test_without_options_the_defaults_hold(sized):
+    assert config().model_dump() == {"size": 1, "label": "none", "names": []}
+
+
+def test_the_pair_wins_over_the_file_and_the_file_over_the_environment(sized, tmp_path, monkeypatch):
+    (tmp_path / "ropewalk.toml").write_text('[plugins.sized]\nsize = 2\nlabel = "file"\n')
+    monkeypatch.setenv("ROPEWALK_SIZED_LABEL", "environment")
+    monkeypatch.setenv("ROPEWALK_SIZED_NAMES", '["x", "y"]')
+
+    assert config(("sized", {"size": 3})).model_dump() == {"size": 3, "label": "file", "names": ["x", "y"]}
+
+
+def test_the_file_can_be_named_by_a_variable(sized, tmp_path, monkeypatch):
+    (tmp_path / "elsewhere.toml").write_text("[plugins.sized]\nsize = 7\n")
+    monkeypatch.setenv("ROPEWALK_CONFIG", str(tmp_path / "elsewhere.toml"))
+
+    assert config().size == 7
+
+
+def test_numbers_and_flags_are_read_from_text(sized, monkeypatch):
+    monkeypatch.setenv("ROPEWALK_SIZED_SIZE", "12")
+    monkeypatch.setenv("ROPEWALK_SIZED_LABEL", "[not a list]")
+
+    assert (config().size, config().label) == (12, "[not a list]")
+
+
+def test_a_variable_of_a_plugin_with_a_longer_name_is_not_taken(sized, monkeypatch):
+    sized.plugin("sized-more", on_demand=True, source=SOURCE.format(name="sized-more"))
+    monkeypatch.setenv("ROPEWALK_SIZED_MORE_SIZE", "5")
+
+    assert config().size == 1
+    assert config("sized-more").size == 5
+
+
+WRONG = {
+    "an unknown option in the pair": (
+        ("sized", {"sise": 1}), "", {}, r"plugin 'sized' has no option 'sise' \(in plugins=\): did you mean 'size'",
+    ),
+    "an unknown option in the file": (
+        "sized", "[plugins.sized]\nsise = 1", {}, r"has no option 'sise' \(in ropewalk\.toml \[plugins\.sized\]\)",
+    ),
+    "an unknown option in the environment": (
+        "sized", "", {"ROPEWALK_SIZED_SISE": "1"}, r"has no option 'sise' \(in ROPEWALK_SIZED_SISE\): did you mean 'size'",
+    ),
+    "a wrong value in the pair": (("sized", {"size": -1}), "", {}, r"options of plugin 'sized' .*size: .* \(in plugins=\)"),
+    "a wrong value in the file": ("sized", "[plugins.sized]\nsize = 'x'", {}, r"size: .* \(in ropewalk\.toml"),
+    "a wrong value in the environment": ("sized", "", {"ROPEWALK_SIZED_SIZE": "x"}, r"size: .* \(in ROPEWALK_SIZED_SIZE\)"),
+    "an unknown plugin in the file": ("sized", "[plugins.sised]\nsize = 1", {}, "plugin 'sised' .*did you mean 'sized'"),
+    "an unknown section": ("sized", "[plugin.sized]\nsize = 1", {}, "section 'plugin' .*did you mean 'plugins'"),
+    "no table": ("sized", "plugins.sized = 3", {}, r"sized is no table: write \[plugins\.sized\]"),
+    "no TOML": ("sized", "[plugins", {}, r"ropewalk\.toml cannot be read"),
+    "a file that is not there": ("sized", "", {"ROPEWALK_CONFIG": "no.toml"}, "ROPEWALK_CONFIG names 'no.toml'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("entry", "file", "variables", "message"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_named_with_its_source(sized, tmp_path, monkeypatch, entry, file, variables, message):
+    (tmp_path / "ropewalk.toml").write_text(file)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    with pytest.raises(PluginError, match=message):
+        assemble([entry], {}, None)
+
+
+def test_the_file_may_not_configure_what_is_not_installed(sized, tmp_path):
+    (tmp_path / "ropewalk.toml").write_text("[plugins.memory]\nsize = 1\n")
+
+    with pytest.raises(MissingPluginError, match=r"\[plugins.memory\] in ropewalk.toml .*pip install ropewalk-memory"):
+        assemble(None, {}, None)
+
+
+def test_a_wrong_option_of_an_active_plugin_is_an_error_and_no_warning(site, tmp_path):
+    site.plugin("sized", source=SOURCE.format(name="sized"))
+    (tmp_path / "ropewalk.toml").write_text("[plugins.sized]\nsise = 1\n")
+
+    with pytest.raises(OptionsError, match="sise"):
+        assemble(None, {}, None)
+
+
+def test_a_corrected_file_is_read_again(sized, tmp_path):
+    (tmp_path / "ropewalk.toml").write_text("[plugins.sized]\nsise = 1\n")
+    with pytest.raises(OptionsError):
+        config()
+
+    (tmp_path / "ropewalk.toml").write_text("[plugins.sized]\nsize = 11\n")
+    assert config().size == 11
+
+
+@pytest.mark.parametrize("source", ["plugins=", "ropewalk.toml"])
+def test_options_for_a_plugin_that_takes_none_are_refused(site, tmp_path, source):
+    site.plugin("plain", on_demand=True)
+    if source == "ropewalk.toml":
+        (tmp_path / "ropewalk.toml").write_text("[plugins.plain]\nsize = 1\n")
+
+    with pytest.raises(OptionsError, match=f"plugin 'plain' takes no options and {source}.* has size"):
+        assemble([("plain", {"size": 1}) if source == "plugins=" else "plain"], {}, None)
+
+
+def test_a_config_that_is_no_pydantic_model_is_refused():
+    class Odd:
+        name = "odd"
+        Config = dict
+
+        @hookimpl
+        def on_delta(self): ...
+
+    with pytest.raises(PluginError, match="subclass of pydantic.BaseModel"):
+        assemble([Odd], {}, None)
+
+
+def test_a_class_in_the_list_is_made_with_its_options(site, monkeypatch):
+    class Settings(BaseModel):
+        path: str = Field(default="here", alias="folder")
+
+    class Mine:
+        name = "mine"
+        Config = Settings
+
+        def __init__(self, config):
+            self.config = config
+
+        @hookimpl
+        def on_delta(self): ...
+
+    monkeypatch.setenv("ROPEWALK_MINE_FOLDER", "there")
+
+    assert assemble([Mine], {}, None).plugins[0].config.path == "there"
