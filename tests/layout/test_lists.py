@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import re
 
+from ropewalk.parameters import BUNDLED, EXTRAS
+
 FIX = "run: python3 dev.py packages"
 
 
@@ -35,6 +37,13 @@ def test_the_extra_all_is_the_sum_of_the_extras(meta):
     extras = dict(meta.project["optional-dependencies"])
     everything = extras.pop("all")
     assert sorted(everything) == sorted(entry for wanted in extras.values() for entry in wanted), FIX
+
+
+def test_the_kernel_knows_every_plugin_as_what_it_is(meta, plugins):
+    bundled = set(requirement_names(meta.project["dependencies"]))
+    for plugin in plugins:
+        known = BUNDLED if plugin.name in bundled else EXTRAS
+        assert plugin.short_name in known, f"{plugin.name} in ropewalk.parameters"
 
 
 def test_the_uv_workspace_knows_every_package(meta, packages):

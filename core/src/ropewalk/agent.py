@@ -74,9 +74,9 @@ class Agent:
         """Builds the agent. Nothing is loaded or connected before the first call.
 
         Args:
-            model: A model, a string such as `"local:qwen2.5-coder-1.5b"`, or None for `ROPEWALK_MODEL` or the default provider.
+            model: A model, a string such as `"local:qwen2.5-coder-1.5b"`, or None for `ROPEWALK_MODEL` or the default.
             messages: Messages to start from; copied, and repaired where they make no valid history.
-            tools: Decorated functions, file paths, `"module:function"` strings or tool objects. None: what active plugins offer.
+            tools: Decorated functions, file paths, `"module:function"` strings or tool objects.
             system_prompt: Text, or blocks.
             structured_output_model: Pydantic model that every answer must fill (plugin structured).
             callback_handler: Called with every event; not given prints the answer, None is silent (plugin console).

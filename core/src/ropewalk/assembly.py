@@ -68,7 +68,7 @@ class Assembly:
         """Takes one event in.
 
         Returns:
-            What followers are told, when it takes more than the event itself to say so (see `ropewalk.events.delta_of`).
+            What followers are told when the event alone does not say it; `ropewalk.events.delta_of` serves for others.
 
         Raises:
             MalformedStreamError: The event has none of the known shapes.
@@ -93,7 +93,7 @@ class Assembly:
                 )
 
             self._text_parts.append(text)
-        except (AttributeError, KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise MalformedStreamError(
                 f"{_shown(raw)} is no stream event: the model plugin must send Converse events"
             ) from error
@@ -211,7 +211,8 @@ class Assembly:
         stop = self._stop
         if stop is None:
             raise IncompleteStreamError(
-                "the model's stream ended without a messageStop: the answer is incomplete; try again or install ropewalk-retry"
+                "the model's stream ended without a messageStop: the answer is incomplete; "
+                "try again or install ropewalk-retry"
             )
 
         cut = stop == "max_tokens"

@@ -64,7 +64,7 @@ def run_blocking(start: Callable[[], Coroutine[Any, Any, T]], cancel: Callable[[
 
     Args:
         start: Makes the coroutine; called on the loop's thread, in a copy of the caller's context.
-        cancel: Asks the work to stop; called on ctrl-C, which then gets a second to end before KeyboardInterrupt goes on.
+        cancel: Asks the work to stop; called on ctrl-C. The work then gets a second before KeyboardInterrupt goes on.
 
     Raises:
         BaseException: Whatever the coroutine raises, SystemExit and KeyboardInterrupt too.

@@ -38,7 +38,8 @@ def checked_given(given: Any) -> dict[str, Any]:
     unknown = [name for name in given if name not in OWNED]
     if unknown:
         raise TypeError(
-            f"unknown option {unknown[0]!r} of an agent's call: pass your own values in invocation_state={{{unknown[0]!r}: ...}}"
+            f"unknown option {unknown[0]!r} of an agent's call: "
+            f"pass your own values in invocation_state={{{unknown[0]!r}: ...}}"
         )
 
     kept = {name: value for name, value in given.items() if value is not None}

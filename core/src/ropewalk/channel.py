@@ -1,7 +1,8 @@
 """Hands a run's events to the consumer of `stream_async`.
 
 Deltas may run ahead of the consumer, up to a bound; boundaries are lock-step: the run goes on only when the consumer
-has asked for what comes after them, so that a consumer that cancels on seeing a tool use is obeyed before the tool runs.
+has asked for what comes after them, so that a consumer that cancels on seeing a tool use is obeyed before the tool
+runs.
 """
 
 from __future__ import annotations

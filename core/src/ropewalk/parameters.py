@@ -55,52 +55,17 @@ PARAMETER_VALUES: Final[Mapping[tuple[str, str], str]] = {
 SWITCHED_OFF_BY_NONE: Final[Mapping[str, str]] = {"callback_handler": "console", "retry_strategy": "retry"}
 """Parameters whose value None switches a plugin off, to the plugin's name."""
 
-BUNDLED: Final = frozenset(
-    {
-        "checkpoint",
-        "cli",
-        "concurrency",
-        "console",
-        "context-agentic",
-        "context-auto",
-        "executor",
-        "hooks",
-        "interventions",
-        "limits",
-        "offload",
-        "retry",
-        "sandbox-local",
-        "session-file",
-        "structured",
-        "subagents",
-        "summarize",
-        "tools",
-        "window",
-    }
-)
+BUNDLED: Final = frozenset({
+    "checkpoint", "cli", "concurrency", "console", "context-agentic", "context-auto", "executor", "hooks",
+    "interventions", "limits", "offload", "retry", "sandbox-local", "session-file", "structured", "subagents",
+    "summarize", "tools", "window",
+})  # fmt: skip
 """Names of the plugins that `pip install ropewalk` brings."""
 
-EXTRAS: Final = frozenset(
-    {
-        "bedrock",
-        "fallback",
-        "hook-trace",
-        "litellm",
-        "local",
-        "mcp",
-        "memory",
-        "rate-limit",
-        "sandbox-bwrap",
-        "sandbox-docker",
-        "sandbox-monty",
-        "sandbox-ssh",
-        "session-s3",
-        "session-sql",
-        "telemetry",
-        "testing",
-        "toolbox",
-    }
-)
+EXTRAS: Final = frozenset({
+    "bedrock", "fallback", "hook-trace", "litellm", "local", "mcp", "memory", "rate-limit", "sandbox-bwrap",
+    "sandbox-docker", "sandbox-monty", "sandbox-ssh", "session-s3", "session-sql", "telemetry", "testing", "toolbox",
+})  # fmt: skip
 """Names of the plugins of this project that are installed one by one."""
 
 KNOWN_PLUGINS: Final[Mapping[str, str]] = {name: f"ropewalk-{name}" for name in sorted(BUNDLED | EXTRAS)}

@@ -1,4 +1,4 @@
-"""The log of a run: whatever changes an agent's state is one record, handed to `write_records` before the run goes on."""
+"""The log of a run: what changes an agent's state is one record, handed to `write_records` before the run goes on."""
 
 from __future__ import annotations
 

@@ -54,7 +54,8 @@ class ToolRegistry:
         name = tool.tool_name
         if not is_legal_tool_name(name):
             raise ToolDefinitionError(
-                f"tool name {name!r} is not allowed: use 1 to 64 of the letters a-z A-Z, digits, _ and -, as providers demand"
+                f"tool name {name!r} is not allowed: "
+                "use 1 to 64 of the letters a-z A-Z, digits, _ and -, as providers demand"
             )
 
         folded = name.replace("-", "_")
@@ -106,7 +107,8 @@ def _refusal(agent: Agent, entry: Any) -> Exception:
         return ToolDefinitionError(f"{shown} is a plain {type(entry).__name__}: decorate it with @tool")
 
     return ToolDefinitionError(
-        f"{shown} is no tool: pass a function decorated with @tool, a file path, 'module:function', or an object with tool_name, tool_spec and invoke"
+        f"{shown} is no tool: pass a function decorated with @tool, a file path, 'module:function', "
+        "or an object with tool_name, tool_spec and invoke"
     )
 
 
@@ -119,7 +121,8 @@ def _checked_spec(tool: Tool) -> ToolSpec:
         or not isinstance(spec.get("description"), str)
     ):
         raise ToolDefinitionError(
-            f'tool {tool.tool_name!r} has a spec of the wrong shape: use {{"name", "description", "inputSchema": {{"json": {{...}}}}}}'
+            f"tool {tool.tool_name!r} has a spec of the wrong shape: "
+            'use {"name", "description", "inputSchema": {"json": {...}}}'
         )
 
     return spec if spec.get("name") == tool.tool_name else {**spec, "name": tool.tool_name}

@@ -65,12 +65,13 @@ class Run:
         "model",
         "model_chain",
         "model_error",
+        "nameless_turns",
         "options",
         "state",
         "streamed",
         "tool_chain",
         "tools_chain",
-    )  # fmt: skip
+    )
 
     def __init__(
         self, agent: Agent, options: CallOptions, hooks: Hooks, history: History, channel: Channel | None
@@ -92,6 +93,7 @@ class Run:
         self.streamed = False
         self.answered = False
         self.contributed = False
+        self.nameless_turns = 0
         self.finished: dict[str, ToolResult] = {}
         self.batch_failure: BaseException | None = None
         self.journal: Journal | None = None

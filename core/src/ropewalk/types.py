@@ -133,7 +133,8 @@ StreamEvent: TypeAlias = dict[str, Any]
 """One event of a model's stream, a dict with exactly one key:
 
 * `messageStart` `{"role": "assistant"}`
-* `contentBlockStart` `{"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": ID, "name": NAME}}}` (`start` is `{}` for text)
+* `contentBlockStart` `{"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": ID, "name": NAME}}}`
+  (`start` is `{}` for text)
 * `contentBlockDelta` `{"contentBlockIndex": 0, "delta": D}` where D is `{"text": str}`, `{"toolUse": {"input": str}}`,
   `{"reasoningContent": {"text": str} | {"signature": str} | {"redactedContent": bytes}}` or `{"citation": {...}}`
 * `contentBlockStop` `{"contentBlockIndex": 0}`

@@ -97,7 +97,7 @@ def test_an_answer_does_not_replace_an_own_plugin(site):
     strategy = Strategy()
     strategy.name = "console"
 
-    with pytest.raises(PluginError, match="plugin 'console' owns .* and has no hook `adopt`"):
+    with pytest.raises(PluginError, match=r"plugin 'console' owns .* and has no hook `adopt`"):
         assemble([strategy], {"callback_handler": print}, None)
 
 
@@ -185,7 +185,7 @@ def test_of_several_owners_the_first_with_an_answer_counts_and_only_it_becomes_a
 
     assert names(context_manager="auto") == ["a-auto"]
     assert names(context_manager="agentic") == ["b-agentic"]
-    with pytest.raises(ValueError, match="'a-auto' and 'b-agentic' cannot take a value of type builtins.str"):
+    with pytest.raises(ValueError, match=r"'a-auto' and 'b-agentic' cannot take a value of type builtins.str"):
         names(context_manager="other")
 
 
@@ -248,7 +248,7 @@ def test_a_value_that_the_owner_does_not_understand_is_refused_with_its_type(sit
 def test_an_owner_without_adopt_is_refused(site):
     site.plugin("limits", parameters=["limits"])
 
-    with pytest.raises(PluginError, match="plugin 'limits' owns .* and has no hook `adopt`"):
+    with pytest.raises(PluginError, match=r"plugin 'limits' owns .* and has no hook `adopt`"):
         names(limits={})
 
 
@@ -271,5 +271,5 @@ def test_an_adoption_that_builds_an_agent_with_its_own_parameter_is_a_circle(sit
     answer = "from ropewalk.hooks import assemble; assemble(None, {parameter: value}, None)"
     owner(site, "limits", answer, parameters=["limits"])
 
-    with pytest.raises(PluginError, match="adoption goes in a circle .*limits -> limits"):
+    with pytest.raises(PluginError, match=r"adoption goes in a circle .*limits -> limits"):
         names(limits={})

@@ -11,6 +11,19 @@ import pytest
 from ropewalk.errors import MissingPluginError, PluginError
 from ropewalk.hooks import assemble
 
+HOOKED = """
+from ropewalk.markers import hookimpl
+
+class Plugin:
+    name = "{name}"
+
+    def __init__(self):
+        {made}
+        self.ready = True
+
+    @hookimpl
+    def on_delta(self, {argument}): ...
+"""
 BROKEN = {
     "a missing module": (
         "import no_such_module_at_all",
@@ -22,17 +35,10 @@ BROKEN = {
     "a missing class": ("", "AttributeError"),
     "no class": ("Plugin = object()", "is object and not a plugin class"),
     "no plugin": ("class Plugin: name = 'bad'", "is no plugin"),
-    "another name": (
-        "from ropewalk.markers import hookimpl\nclass Plugin:\n  name = 'other'\n  @hookimpl\n  def on_delta(self): ...",
-        "the class is named 'other'",
-    ),
-    "an unknown argument": (
-        "from ropewalk.markers import hookimpl\nclass Plugin:\n  name = 'bad'\n  @hookimpl\n  def on_delta(self, evnt): ...",
-        "no argument 'evnt'",
-    ),
+    "another name": (HOOKED.format(name="other", argument="event", made=""), "the class is named 'other'"),
+    "an unknown argument": (HOOKED.format(name="bad", argument="evnt", made=""), "no argument 'evnt'"),
     "an error in its constructor": (
-        "from ropewalk.markers import hookimpl\nclass Plugin:\n  name = 'bad'\n  def __init__(self): raise OSError('no')\n"
-        "  @hookimpl\n  def on_delta(self): ...",
+        HOOKED.format(name="bad", argument="event", made="raise OSError('no')"),
         "OSError: no",
     ),
 }

@@ -72,7 +72,7 @@ async def unknown_argument(self, evnt): ...
 
 
 @hookimpl
-async def unknown_default(self, event, verbose=False): ...  # noqa: FBT002
+async def unknown_default(self, event, verbose=False): ...
 
 
 @hookimpl
@@ -172,7 +172,7 @@ CASES = {
         "install",
     ),
     "an api that is no number": (lambda: plugin(on_event=good, api="1.0"), "its api is '1.0'", "api = 1"),
-    "a missing name": (lambda: plugin(name=None, on_event=good), "its name is None", "give the class a name"),
+    "a missing name": (lambda: plugin(name=None, on_event=good), "its name is None", 'name = "mine"'),
     "a name with a space": (lambda: plugin(name="my plugin", on_event=good), "its name is 'my plugin'", "letters"),
     "a name that is a switch": (lambda: plugin(name="-mine", on_event=good), "its name is '-mine'", "letters"),
     "a bad tier": (lambda: plugin(on_event=good, tier="observers"), "its tier is 'observers'", "'observer'"),
@@ -184,7 +184,7 @@ CASES = {
         'tier = "normal"',
     ),
     "a module": (lambda: types.ModuleType("plug"), "module plug was given as a plugin", "into a class"),
-    "an object without hooks": (lambda: plugin(), "is no plugin", "@hookimpl methods"),
+    "an object without hooks": (plugin, "is no plugin", "@hookimpl methods"),
     "a function": (lambda: unmarked, "is no plugin", "@hookimpl methods"),
 }
 

@@ -97,7 +97,7 @@ def test_other_keys_are_read_over(others, layout, places):
         (r"\ud83d\n", "\ufffd\n"),
         (r"\ud83dx", "\ufffdx"),
         (r"\ud83d\ud83d\ude00", "\ufffd😀"),
-        (r"\u00e9\/\b\f\t\r\\\"", "é/\b\f\t\r\\\""),
+        (r"\u00e9\/\b\f\t\r\\\"", 'é/\b\f\t\r\\"'),
         (r"\uZZZZ", "\ufffd"),
     ],
 )

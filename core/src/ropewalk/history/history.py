@@ -176,12 +176,14 @@ class History:
             start, end = self.ids.index(edit.first), self.ids.index(edit.last) + 1
         except ValueError:
             raise HistoryError(
-                f"plugin {plugin!r} edits messages {edit.first} to {edit.last}, which are not in the history: use ids of the request"
+                f"plugin {plugin!r} edits messages {edit.first} to {edit.last}, which are not in the history: "
+                "use ids of the request"
             ) from None
 
         if end <= start:
             raise HistoryError(
-                f"plugin {plugin!r} edits messages {edit.first} to {edit.last}, which stand in the other order: swap them"
+                f"plugin {plugin!r} edits messages {edit.first} to {edit.last}, "
+                "which stand in the other order: swap them"
             )
 
         after = [*self.messages[:start], *edit.messages, *self.messages[end:]]

@@ -27,7 +27,8 @@ class MessageList(list[Message]):
     def _stage(self) -> None:
         if self.locked:
             raise HistoryError(
-                "agent.messages was edited while the agent runs: edit it between runs, or return HistoryEdits from manage_context"
+                "agent.messages was edited while the agent runs: "
+                "edit it between runs, or return HistoryEdits from manage_context"
             )
 
         if self.before_edit is None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ropewalk.errors import PluginError
+from ropewalk.hooks.blueprint import blueprint, key_of
 from ropewalk.hooks.discovery import registry
 from ropewalk.hooks.facade import Hooks
 from ropewalk.hooks.loading import find, is_pair, load_or_skip, load_with, made, switched_off
@@ -52,8 +53,9 @@ class Gathering:
 
     def hooks(self) -> Hooks:
         """The result."""
-        others = [plugin for name, plugin in self.others.items() if name not in self.own]
-        return Hooks.of(list(self.own.values()), others)
+        others = (plugin for name, plugin in self.others.items() if name not in self.own)
+        plugins = (*self.own.values(), *others)  # each was checked when it was made or added
+        return Hooks(blueprint(tuple(map(key_of, plugins))), plugins, len(self.own))
 
     def switch_off(self, name: str, by: str) -> None:
         """Keeps an installed plugin out. A name that is not installed is fine if it exists at all."""

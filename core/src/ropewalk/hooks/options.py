@@ -19,7 +19,7 @@ from ropewalk.hooks.discovery import registry
 from ropewalk.hooks.refusals import did_you_mean
 from ropewalk.parameters import KNOWN_PLUGINS
 
-FILE: Final = "ropewalk.toml"
+FILE: Final = Path("ropewalk.toml")
 SECTIONS: Final = ("plugins", "policy")
 
 
@@ -113,7 +113,7 @@ def _from_file(name: str) -> tuple[str, Mapping[str, Any]]:
 
 def _tables() -> tuple[str, Mapping[str, Mapping[str, Any]]]:
     named = os.environ.get("ROPEWALK_CONFIG")
-    path = Path(named or FILE)
+    path = Path(named) if named else FILE
     try:
         stat = path.stat()
     except OSError as error:
@@ -122,7 +122,7 @@ def _tables() -> tuple[str, Mapping[str, Mapping[str, Any]]]:
                 f"ROPEWALK_CONFIG names {named!r}, which cannot be read ({error.strerror}): correct or unset it"
             ) from error
 
-        return FILE, {}
+        return str(FILE), {}
 
     tables = _parsed(str(path.absolute()), stat.st_mtime_ns, stat.st_size)
     for name in tables:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from types import FunctionType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from ropewalk.errors import PluginError
@@ -17,6 +18,9 @@ from ropewalk.markers import API_VERSION
 
 TIERS: Final = ("policy", "normal", "observer")
 """In calling order."""
+
+Refuse: TypeAlias = Callable[..., PluginError]
+"""`refusal` with the plugin, and the definition in question, filled in."""
 
 OBSERVABLE: Final = frozenset({"init_agent", "on_agent_ready", "on_close", "on_delta", "on_event", "provide_commands"})
 """What a plugin of the observer tier may implement: nothing in which an answer or an error could change a run."""
@@ -110,81 +114,58 @@ def check_class(cls: type, name: object, tier: object) -> list[Implementation]:
         PluginError: Something about the class does not fit.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "none":
-        raise refusal(
-            cls, f"its name is {name!r}", "give the class a name of letters, digits, '-' and '_': name = \"mine\""
-        )
+        raise refusal(cls, f"its name is {name!r}", "name = \"mine\", made of letters, digits, '-' and '_'")
 
+    refuse = partial(refusal, cls, name=name)
     if tier not in TIERS:
-        raise refusal(cls, f"its tier is {tier!r}", f"use one of {', '.join(map(repr, TIERS))}", name=name)
+        raise refuse(f"its tier is {tier!r}", f"use one of {', '.join(map(repr, TIERS))}")
 
-    _check_api(cls, name)
+    _check_api(getattr(cls, "api", API_VERSION), refuse)
     definitions: dict[str, list[object]] = {}
     for klass in cls.__mro__[:-1]:
         for attribute, value in vars(klass).items():
             definitions.setdefault(attribute, []).append(value)
 
-    found = [
-        implementation
+    checked = (
+        _check_attribute(attribute, values, partial(refuse, function=values[0]))
         for attribute, values in definitions.items()
-        if (implementation := _check_attribute(cls, name, attribute, values)) is not None
-    ]
-    if tier == "observer":
-        _check_observer(cls, name, found)
+    )
+    found = [implementation for implementation in checked if implementation is not None]
+    for each in found if tier == "observer" else ():
+        if each.hook.name not in OBSERVABLE:
+            what = f"an observer cannot implement {each.hook.name}, only {', '.join(sorted(OBSERVABLE))}"
+            raise refuse(what, 'tier = "normal"', function=each.function)
 
     return found
 
 
-def _check_api(cls: type, name: str) -> None:
-    declared: Any = getattr(cls, "api", API_VERSION)
+def _check_api(declared: Any, refuse: Refuse) -> None:
     low, high = declared if isinstance(declared, tuple) and len(declared) == 2 else (declared, declared)  # noqa: PLR2004
     if not all(isinstance(bound, int) and not isinstance(bound, bool) for bound in (low, high)):
-        raise refusal(cls, f"its api is {declared!r}", f"api = {API_VERSION}, or a pair (lowest, highest)", name=name)
+        raise refuse(f"its api is {declared!r}", f"api = {API_VERSION}, or a pair (lowest, highest)")
 
     if not low <= API_VERSION <= high:
-        raise refusal(
-            cls,
-            f"it is made for hook API {declared!r}, this is {API_VERSION}",
-            "install versions of the plugin and of ropewalk-core that fit",
-            name=name,
-        )
-
-
-def _check_observer(cls: type, name: str, found: list[Implementation]) -> None:
-    for implementation in found:
-        if implementation.hook.name not in OBSERVABLE:
-            raise refusal(
-                cls,
-                f"an observer cannot implement {implementation.hook.name}, only {', '.join(sorted(OBSERVABLE))}",
-                'tier = "normal"',
-                name=name,
-                function=implementation.function,
-            )
+        what = f"it is made for hook API {declared!r}, this is {API_VERSION}"
+        raise refuse(what, "install versions of the plugin and of ropewalk-core that fit")
 
 
 # -- one attribute -----------------------------------------------------------------------------------------------
 
 
-def _check_attribute(cls: type, name: str, attribute: str, values: list[object]) -> Implementation | None:
+def _check_attribute(attribute: str, values: list[object], refuse: Refuse) -> Implementation | None:
     """Checks one attribute; `values` are its definitions along the class's bases, the one in force first."""
     value = values[0]
-    if value is None or SPEC_MARK in getattr(
-        value, "__dict__", {}
-    ):  # `on_event = None` switches an inherited hook off, as with __hash__
+    if value is None or SPEC_MARK in getattr(value, "__dict__", {}):  # `on_event = None` switches an inherited hook off
         return None
 
     options = mark_of(value)
     if options is None:
-        _check_unmarked(cls, name, attribute, values)
+        _check_unmarked(attribute, values, refuse)
         return None
 
     if not isinstance(value, FunctionType):
-        raise refusal(
-            cls,
-            f"{attribute} is marked as a hook and is a {type(value).__name__}",
-            "hooks are plain methods with `self`",
-            name=name,
-            function=value,
-        )
+        what = f"{attribute} is marked as a hook and is a {type(value).__name__}"
+        raise refuse(what, "hooks are plain methods with `self`")
 
     wanted = options.get("specname") or attribute
     hook = HOOKS.get(wanted)
@@ -192,74 +173,55 @@ def _check_attribute(cls: type, name: str, attribute: str, values: list[object])
         if options.get("optionalhook"):
             return None
 
-        raise refusal(
-            cls,
-            f"there is no hook {wanted!r}",
-            f"{did_you_mean(wanted, HOOKS)}the hooks are {', '.join(sorted(HOOKS))}",
-            name=name,
-            function=value,
-        )
+        fix = f"{did_you_mean(wanted, HOOKS)}the hooks are {', '.join(sorted(HOOKS))}"
+        raise refuse(f"there is no hook {wanted!r}", fix)
 
-    _check_kind(cls, name, hook, value, options)
-    return Implementation(attribute, hook, value, bind(value, _parameters(cls, name, hook, value), hook))
+    _check_kind(hook, value, options, refuse)
+    return Implementation(attribute, hook, value, bind(value, _parameters(hook, value, refuse), hook))
 
 
-def _check_unmarked(cls: type, name: str, attribute: str, values: list[object]) -> None:
+def _check_unmarked(attribute: str, values: list[object], refuse: Refuse) -> None:
     value = values[0]
     inherited = any(mark_of(below) is not None for below in values[1:])
-    if inherited or (
-        attribute in HOOKS and (callable(value) or isinstance(value, staticmethod | classmethod | property))
-    ):
+    looks_like_one = callable(value) or isinstance(value, staticmethod | classmethod | property)
+    if inherited or (attribute in HOOKS and looks_like_one):
         what = "overrides a hook" if inherited else "is named like a hook"
-        raise refusal(
-            cls,
-            f"{attribute} {what} and is not marked, so it would not be called",
-            "put @hookimpl above it, or rename it",
-            name=name,
-            function=value,
+        raise refuse(
+            f"{attribute} {what} and is not marked, so it would not be called", "put @hookimpl above it, or rename it"
         )
 
 
-def _check_kind(cls: type, name: str, hook: HookSpec, function: FunctionType, options: dict[str, Any]) -> None:
+def _check_kind(hook: HookSpec, function: FunctionType, options: dict[str, Any], refuse: Refuse) -> None:
     if options.get("wrapper") or options.get("hookwrapper"):
         chains = ", ".join(sorted(each.name for each in HOOKS.values() if each.is_chain))
-        raise refusal(
-            cls,
-            f"{hook.name} is a pluggy wrapper",
-            f"wrap with a chain ({chains}): `async def around_tool_call(self, call, call_next): ...; "
-            "result = await call_next(call); ...; return result`",
-            name=name,
-            function=function,
+        body = (
+            "async def around_tool_call(self, call, call_next): ...; result = await call_next(call); ...; return result"
         )
+        raise refuse(f"{hook.name} is a pluggy wrapper", f"wrap with a chain ({chains}): `{body}`")
 
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise refusal(cls, f"{hook.name} yields", f"return its answer: `{hook.example}`", name=name, function=function)
+        raise refuse(f"{hook.name} yields", f"return its answer: `{hook.example}`")
 
     is_async = inspect.iscoroutinefunction(function)
     if is_async != hook.is_async:
         what = "is async and the hook is not awaited" if is_async else "is not async and the hook is awaited"
-        raise refusal(cls, f"{hook.name} {what}", f"write `{hook.example}`", name=name, function=function)
+        raise refuse(f"{hook.name} {what}", f"write `{hook.example}`")
 
 
-def _parameters(cls: type, name: str, hook: HookSpec, function: FunctionType) -> tuple[str, ...]:
+def _parameters(hook: HookSpec, function: FunctionType, refuse: Refuse) -> tuple[str, ...]:
     """The names of an implementation's parameters without `self`, all of them arguments of the hook."""
     parameters = list(inspect.signature(function).parameters.values())
     fix = f"take any of ({', '.join(hook.arguments)}) by name: `{hook.example}`"
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     if not parameters or parameters[0].kind not in positional or parameters[0].name in hook.arguments:
-        raise refusal(cls, f"{hook.name} takes no `self`", fix, name=name, function=function)
+        raise refuse(f"{hook.name} takes no `self`", fix)
 
-    for parameter in parameters[1:]:
-        if parameter.kind not in positional:
-            kind = parameter.kind.description.replace("variadic", "star")
-            raise refusal(
-                cls, f"{hook.name} has the {kind} parameter {parameter.name!r}", fix, name=name, function=function
-            )
+    for each in parameters[1:]:
+        if each.kind not in positional:
+            kind = each.kind.description.replace("variadic", "star")
+            raise refuse(f"{hook.name} has the {kind} parameter {each.name!r}", fix)
 
-        if parameter.name not in hook.arguments:
-            hint = did_you_mean(parameter.name, hook.arguments)
-            raise refusal(
-                cls, f"{hook.name} has no argument {parameter.name!r}", hint + fix, name=name, function=function
-            )
+        if each.name not in hook.arguments:
+            raise refuse(f"{hook.name} has no argument {each.name!r}", did_you_mean(each.name, hook.arguments) + fix)
 
-    return tuple(parameter.name for parameter in parameters[1:])
+    return tuple(each.name for each in parameters[1:])

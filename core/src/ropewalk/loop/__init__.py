@@ -1,1 +1,1 @@
-"""The agent loop: model, tools, repeat. One file per step, `invocation` outermost, `model_step` and `tool_step` innermost."""
+"""The agent loop: model, tools, repeat. One file per step, from `invocation` to `model_step` and `tool_step`."""

@@ -1,12 +1,12 @@
-"""The cycles of one run: stop?, manage the context, call the model, run the tools, again. Iterative: depth never grows."""
+"""The cycles of one run: stop?, manage the context, call the model, run the tools, again. Depth never grows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ropewalk.errors import MaxTokensReachedException
+from ropewalk.errors import MaxTokensReachedException, ModelError
 from ropewalk.events import CycleStarted, MessageAdded
-from ropewalk.history.rules import tool_uses
+from ropewalk.history.rules import is_legal_tool_name, tool_uses
 from ropewalk.loop import context
 from ropewalk.loop.model_step import call_model
 from ropewalk.loop.model_turn import model_turn
@@ -14,7 +14,7 @@ from ropewalk.loop.tool_step import invoke_tool
 from ropewalk.loop.tools_step import execute_batch, run_tools
 from ropewalk.outcomes import ModelOutcome
 from ropewalk.result import AgentResult
-from ropewalk.types import ContentBlock, Message, StopReason
+from ropewalk.types import ContentBlock, Message, StopReason, ToolUse
 
 if TYPE_CHECKING:
     from ropewalk.model import ModelRequest
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ropewalk.tools import ToolBatch, ToolCall
     from ropewalk.types import ToolResult
 
+_NAMELESS_TURNS: Final = 8  # a bound on a fault, not a budget: a model that can name a tool does so at once
 CANCELLED_TEXT = "Cancelled by user"
 
 
@@ -99,12 +100,15 @@ async def _after_model(run: Run, outcome: ModelOutcome) -> AgentResult | None:
     await _append(run, message)
     if stop == "max_tokens":
         raise MaxTokensReachedException(
-            "the answer was cut at the model's token limit: raise its max_tokens or ask for less; the partial answer is in agent.messages"
+            "the answer was cut at the model's token limit: raise its max_tokens or ask for less; "
+            "the partial answer is in agent.messages"
         )
 
     uses = tool_uses(message)
     if uses:
-        return await _after_tools(run, await run_tools(run, uses, outcome))
+        done = await run_tools(run, uses, outcome)
+        _check_names(run, uses)
+        return await _after_tools(run, done)
 
     more = await run.hooks.decide_continue(message, run.agent)
     if more:
@@ -113,6 +117,17 @@ async def _after_model(run: Run, outcome: ModelOutcome) -> AgentResult | None:
         return None
 
     return AgentResult(stop, message, run.metrics, run.state)
+
+
+def _check_names(run: Run, uses: list[ToolUse]) -> None:
+    """Ends a run whose model never names a tool: it would go on, and be paid for, without end."""
+    named = any(is_legal_tool_name(use["name"]) for use in uses)
+    run.nameless_turns = 0 if named else run.nameless_turns + 1
+    if run.nameless_turns >= _NAMELESS_TURNS:
+        raise ModelError(
+            f"the model asked for tools without a usable name {_NAMELESS_TURNS} turns in a row: "
+            "check its chat template, or use another model"
+        )
 
 
 async def _after_tools(run: Run, done: ToolsOutcome) -> AgentResult | None:

@@ -50,46 +50,55 @@ async def invoke(agent: Agent, options: CallOptions, channel: Channel | None = N
 
 async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     task = asyncio.current_task()
-    history, agent = run.history, run.agent
     if task is not None:
         run.cancellation.park(task)
 
-    history.begin_run(run.journal)
+    run.history.begin_run(run.journal)
     try:
-        if not messages and not history.messages:
-            raise InvalidPromptError("there is no prompt and no history to go on with: pass a prompt")
-
-        await agent.initialise()
-        if run.followed:
-            await run.emit(RunStarted(run.id))
-
-        result = await _through_hooks(run, messages)
-        if run.hooks.plan.manage_context:
-            await context.manage(run, "after_invocation")
-
-        _note_end(run, result.stop_reason)
-        await run.commit()
-        if run.followed:
-            await run.emit(RunEnded(result))
-
-        return result
+        return await _to_its_end(run, messages)
     except BaseException as error:
-        if history.open_uses:
-            history.close_open_uses(OUTCOME_UNKNOWN)
-
-        _note_end(run, f"error: {type(error).__name__}")
-        if isinstance(error, Exception | asyncio.CancelledError):
-            await run.commit()
-            if run.followed and isinstance(error, Exception):
-                await run.emit(RunFailed(error))
-
+        await _close_after(run, error)
         raise
     finally:
-        history.end_run()
+        run.history.end_run()
         if task is not None:
             run.cancellation.unpark(task)
 
         _let_go(run)
+
+
+async def _to_its_end(run: Run, messages: tuple[Message, ...]) -> AgentResult:
+    _check_there_is_input(run, messages)
+    await run.agent.initialise()
+    if run.followed:
+        await run.emit(RunStarted(run.id))
+
+    result = await _through_hooks(run, messages)
+    if run.hooks.plan.manage_context:
+        await context.manage(run, "after_invocation")
+
+    _note_end(run, result.stop_reason)
+    await run.commit()
+    if run.followed:
+        await run.emit(RunEnded(result))
+
+    return result
+
+
+def _check_there_is_input(run: Run, messages: tuple[Message, ...]) -> None:
+    if not messages and not run.history.messages:
+        raise InvalidPromptError("there is no prompt and no history to go on with: pass a prompt")
+
+
+async def _close_after(run: Run, error: BaseException) -> None:
+    """Leaves a valid history and a complete log behind a run that failed."""
+    run.history.close_open_uses(OUTCOME_UNKNOWN)
+    _note_end(run, f"error: {type(error).__name__}")
+    if isinstance(error, Exception | asyncio.CancelledError):
+        await run.commit()
+
+    if run.followed and isinstance(error, Exception):
+        await run.emit(RunFailed(error))
 
 
 async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult:

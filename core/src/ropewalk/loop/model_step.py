@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ropewalk.assembly import Assembly
-from ropewalk.errors import ModelError
 from ropewalk.channel import Streamed
+from ropewalk.errors import ModelError
 from ropewalk.events import ToolInputDelta
 from ropewalk.model import ModelRequest
 from ropewalk.outcomes import ModelOutcome
@@ -105,7 +105,8 @@ def _opened(stream: Any) -> AsyncIterator[StreamEvent]:
         stream.close()
 
     raise ModelError(
-        f"the model's stream() returned {type(stream).__name__}, which is no async iterator: write it as an async generator"
+        f"the model's stream() returned {type(stream).__name__}, which is no async iterator: "
+        "write it as an async generator"
     )
 
 

@@ -89,7 +89,8 @@ async def _again(run: Run, request: ModelRequest, outcome: object) -> ModelReque
     """The request of the attempt that a hook asked for."""
     if not isinstance(outcome, Retry):
         raise PluginError(
-            f"around_model_call returned {type(outcome).__name__}: return what call_next returned, a ModelOutcome, or Retry(...)"
+            f"around_model_call returned {type(outcome).__name__}: "
+            "return what call_next returned, a ModelOutcome, or Retry(...)"
         )
 
     await _discard(run, outcome.reason)

@@ -20,7 +20,7 @@ async def run_tools(run: Run, uses: list[ToolUse], outcome: ModelOutcome) -> Too
     """Runs the uses and appends the one message with their results.
 
     Raises:
-        BaseException: What a hook raised, or SystemExit and KeyboardInterrupt of a tool, after the results are in place.
+        BaseException: What a hook raised, or a tool's SystemExit or KeyboardInterrupt, once the results are in place.
     """
     tools = run.agent.tool_registry
     problems = outcome.input_errors or {}
@@ -69,7 +69,7 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
     async def run_one(call: ToolCall) -> ToolResult:
         return await run_tool(run, call)
 
-    # While tools run, they are what a cancel interrupts, each answering for itself; not the executor that waits for them.
+    # While tools run, a cancel interrupts them, each answering for itself; not the executor that waits for them.
     parked = task is not None and cancellation.is_parked(task)
     if task is not None:
         cancellation.unpark(task)
@@ -84,7 +84,8 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
 
     if not isinstance(results, list) or len(results) != len(batch.calls):
         raise PluginError(
-            f"execute_tools returned {results!r:.80}: return a list with one result per call ({len(batch.calls)}), in their order"
+            f"execute_tools returned {results!r:.80}: "
+            f"return a list with one result per call ({len(batch.calls)}), in their order"
         )
 
     return ToolsOutcome(results)

@@ -30,7 +30,8 @@ class AssemblySpecs(Protocol):
     def adopt(self, parameter: str, value: Any, agent: Agent) -> Any:
         """Turns the value of an Agent parameter into plugins, while the agent is built.
 
-        Asked of the plugin that owns the parameter (entry-point group `ropewalk.parameters`), unless the value is a plugin itself.
+        Asked of the plugin that owns the parameter (entry-point group `ropewalk.parameters`), unless the value is a
+        plugin itself.
 
         Args:
             parameter: Name of the constructor's parameter.
@@ -38,7 +39,8 @@ class AssemblySpecs(Protocol):
             agent: The agent under construction; only its plain parameters are set.
 
         Returns:
-            A plugin, a list of plugins or `(plugin name, options)` pairs, `[]` for "understood, nothing to add", or None for "not mine".
+            A plugin, a list of plugins or `(plugin name, options)` pairs, `[]` for "understood, nothing to add", or
+            None for "not mine".
         """
 
     @hookspec

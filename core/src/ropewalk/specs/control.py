@@ -27,7 +27,8 @@ class ControlSpecs(Protocol):
         """Asked when the agent is busy: whether this call may run all the same, and how.
 
         Returns:
-            An `AgentResult` to answer at once (a repeated call), or None: the call is refused with `ConcurrencyException`.
+            An `AgentResult` to answer at once (a repeated call), or None: the call is refused with
+            `ConcurrencyException`.
         """
 
     @hookspec
@@ -37,7 +38,10 @@ class ControlSpecs(Protocol):
         call_next: Callable[[Invocation], Awaitable[AgentResult | Denied]],
         agent: Agent,
     ) -> AgentResult | Denied:
-        """Wraps one whole call of the agent. Return `Denied(text)` without calling on to refuse it: nothing is stored."""
+        """Wraps one whole call of the agent.
+
+        Return `Denied(text)` without calling on to refuse it: nothing is stored.
+        """
 
     @hookspec(firstresult=True)
     async def decide_stop(self, cycle: int, agent: Agent) -> Stop | None:

@@ -38,5 +38,6 @@ class ModelSpecs(Protocol):
         """Decides whether a failed model call is tried again. The kernel waits; cancelling ends the wait.
 
         Returns:
-            Seconds to wait before the next attempt, or None to leave it to others; when nobody answers, the error is raised.
+            Seconds to wait before the next attempt, or None to leave it to others; when nobody answers, the error is
+            raised.
         """

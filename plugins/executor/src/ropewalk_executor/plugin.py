@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Any, Final, NoReturn, final
+
+import pydantic
 
 from ropewalk import hookimpl
 from ropewalk.tools import ToolBatch
@@ -12,8 +14,21 @@ from ropewalk_executor.batch import Batch, RunTool
 DEFAULT_MAX_CONCURRENCY: Final = 128
 
 
-@final
-class ConcurrentToolExecutor:
+class _Executor:
+    """What the executors have in common: the place that they take."""
+
+    name = "executor"
+
+    @hookimpl
+    def adopt(self, parameter: str, value: Any) -> NoReturn:
+        """Refuses what is no executor: an executor is a plugin, which nobody is asked to adopt."""
+        raise TypeError(
+            f"{parameter}={value!r} is no executor: give ConcurrentToolExecutor(max_concurrency=...),"
+            " SequentialToolExecutor() or a plugin with execute_tools"
+        )
+
+
+class ConcurrentToolExecutor(_Executor):
     """Runs the calls of one model message at once, and answers in the order of the request.
 
     Args:
@@ -22,8 +37,6 @@ class ConcurrentToolExecutor:
     Raises:
         ValueError: `max_concurrency` is no whole number, or below 1.
     """
-
-    name = "executor"
 
     def __init__(self, max_concurrency: int = DEFAULT_MAX_CONCURRENCY) -> None:
         if type(max_concurrency) is not int or max_concurrency < 1:
@@ -35,7 +48,7 @@ class ConcurrentToolExecutor:
         self.max_concurrency: Final = max_concurrency
 
     def __repr__(self) -> str:
-        return f"ConcurrentToolExecutor(max_concurrency={self.max_concurrency})"
+        return f"{type(self).__name__}(max_concurrency={self.max_concurrency})"
 
     @hookimpl
     async def execute_tools(self, batch: ToolBatch, run_tool: RunTool) -> list[ToolResult]:
@@ -48,10 +61,8 @@ class ConcurrentToolExecutor:
 
 
 @final
-class SequentialToolExecutor:
+class SequentialToolExecutor(_Executor):
     """Runs the calls of one model message one after the other, in the order of the request."""
-
-    name = "executor"
 
     def __repr__(self) -> str:
         return "SequentialToolExecutor()"
@@ -62,5 +73,14 @@ class SequentialToolExecutor:
         return [await run_tool(call) for call in batch.calls]
 
 
-ExecutorPlugin = ConcurrentToolExecutor
-"""What runs when no `tool_executor` is given."""
+@final
+class ExecutorPlugin(ConcurrentToolExecutor):
+    """What runs when no `tool_executor` is given: the concurrent executor, with options from file or environment."""
+
+    class Config(pydantic.BaseModel):
+        """Options of the plugin; see `ConcurrentToolExecutor`."""
+
+        max_concurrency: int = pydantic.Field(default=DEFAULT_MAX_CONCURRENCY, ge=1)
+
+    def __init__(self, config: Config | None = None) -> None:
+        super().__init__((config or self.Config()).max_concurrency)
