@@ -20,7 +20,7 @@ import nox
 nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_venv = "yes"
-nox.options.sessions = ["lint", "types", "kernel", "alone", "everything"]
+nox.options.sessions = ["lint", "imports", "types", "kernel", "alone", "everything"]
 
 ROOT: Final = Path(__file__).parent
 SHARED_OPTIONS: Final = {"env": {"PYTHONSAFEPATH": "1"}}  # the checkout is not importable by accident
@@ -123,10 +123,16 @@ def everything(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style, format, and who imports whom."""
-    session.install(*tools("ruff", "import-linter"))
+    """Style and format."""
+    session.install(*tools("ruff"))
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
+
+
+@nox.session
+def imports(session: nox.Session) -> None:
+    """Who imports whom."""
+    session.install(*tools("import-linter"))
     # import-linter reads the sources and imports nothing, so nothing has to be installed for it.
     sources = os.pathsep.join(str(ROOT / folder / "src") for folder in FOLDERS)
     session.run("lint-imports", "--no-cache", env={"PYTHONPATH": sources})

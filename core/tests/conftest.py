@@ -15,7 +15,12 @@ sys.path.insert(0, str(Path(__file__).parent))  # kernel_fakes: in importlib mod
 from kernel_fakes import awaited, called, streamed
 
 settings.register_profile(
-    "kernel", deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    "kernel",
+    deadline=None,
+    max_examples=300,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+    database=None,
 )
 settings.load_profile("kernel")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from ropewalk.errors import IncompleteStreamError, MalformedStreamError
 from ropewalk.events import ToolInputDelta
@@ -17,6 +17,7 @@ from ropewalk.outcomes import NO_USAGE, ModelOutcome
 from ropewalk.types import ContentBlock, Message, StreamEvent, Usage
 
 _SHOWN: Final = 80
+T = TypeVar("T")
 FreeId: TypeAlias = Callable[[object, set[str]], str]
 """Takes the id a model gave and the ids of the same message; gives one that is legal and new to the conversation."""
 
@@ -93,7 +94,7 @@ class Assembly:
                 )
 
             self._text_parts.append(text)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise MalformedStreamError(
                 f"{_shown(raw)} is no stream event: the model plugin must send Converse events"
             ) from error
@@ -112,15 +113,15 @@ class Assembly:
             self._take_reasoning(self._block("reasoning", index), delta["reasoningContent"])
         elif "citation" in delta:
             block = self._by_index.get(index) or self._block("citations", index)
-            block.start.setdefault("citations", []).append(delta["citation"])
+            block.start.setdefault("citations", []).append(strict_json(delta["citation"]))
 
         return None
 
     def _feed_other(self, raw: StreamEvent) -> None:
-        for key, body in raw.items():
+        for key in raw:
             handler = _HANDLERS.get(key)
             if handler is not None:
-                handler(self, body)
+                handler(self, raw[key])
 
     def _on_start(self, body: dict[str, Any]) -> None:
         start: dict[str, Any] = body.get("start") or {}
@@ -147,7 +148,8 @@ class Assembly:
         self._latency = int((body.get("metrics") or {}).get("latencyMs") or 0)
 
     def _on_redact(self, body: dict[str, Any]) -> None:
-        self._redact = {**(self._redact or {}), **body}
+        texts = {key: clean_text(_of_type(str, text)) for key, text in body.items() if text}
+        self._redact = {**(self._redact or {}), **texts}
 
     # -- finding the block a delta belongs to ----------------------------------------------------------------------
 
@@ -184,13 +186,13 @@ class Assembly:
     @staticmethod
     def _take_reasoning(block: _Block, piece: dict[str, Any]) -> None:
         if "text" in piece:
-            block.parts.append(piece["text"])
+            block.parts.append(_of_type(str, piece["text"]))
 
         if piece.get("signature"):
-            block.signature.append(piece["signature"])
+            block.signature.append(_of_type(str, piece["signature"]))
 
         if "redactedContent" in piece:
-            block.redacted.append(piece["redactedContent"])
+            block.redacted.append(_of_type(bytes, piece["redactedContent"]))
 
     # -- the outcome -----------------------------------------------------------------------------------------------
 
@@ -225,12 +227,12 @@ class Assembly:
             else:
                 content.extend(_content(block))
 
-        if not cut:
-            stop = _true_stop(stop, content)
-
         redact = self._redact or {}
         if redact.get("redactAssistantContentMessage"):
-            content = [{"text": str(redact["redactAssistantContentMessage"])}]
+            content = [{"text": redact["redactAssistantContentMessage"]}]
+
+        if not cut:
+            stop = _true_stop(stop, content)
 
         message: Message = {"role": "assistant", "content": content}
         return ModelOutcome(
@@ -300,19 +302,23 @@ def _reasoning(block: _Block) -> list[ContentBlock]:
 
 
 def _cut_tool_use(block: _Block) -> ContentBlock:
-    name = block.start.get("name") or "unknown"
+    name = _name(block) or "unknown"
     return {"text": f"The selected tool {name}'s tool use was incomplete due to maximum token limits being reached."}
 
 
 def _tool_use(block: _Block, free_id: FreeId, taken: set[str], errors: dict[str, str]) -> ContentBlock:
     use_id = free_id(block.start.get("toolUseId"), taken)
     taken.add(use_id)
-    name = block.start.get("name")
     value, problem = parsed_input(block.parts)
     if problem is not None:
         errors[use_id] = problem
 
-    return {"toolUse": {"toolUseId": use_id, "name": clean_text(name) if isinstance(name, str) else "", "input": value}}
+    return {"toolUse": {"toolUseId": use_id, "name": _name(block), "input": value}}
+
+
+def _name(block: _Block) -> str:
+    name = block.start.get("name")
+    return clean_text(name) if isinstance(name, str) else ""
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -362,6 +368,17 @@ def _checked_usage(usage: dict[str, Any]) -> Usage:
     return counts  # type: ignore[return-value]
 
 
+def _of_type(kind: type[T], value: object) -> T:
+    if not isinstance(value, kind):
+        raise TypeError(f"{type(value).__name__} stands where {kind.__name__} is due")
+
+    return value
+
+
 def _shown(raw: object) -> str:
-    text = repr(raw)
+    try:
+        text = repr(raw)
+    except Exception:  # noqa: BLE001 - shown in an error message only
+        text = f"<{type(raw).__name__}>"
+
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

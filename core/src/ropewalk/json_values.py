@@ -2,7 +2,8 @@
 
 One rule per type: NaN and infinities become null, Decimal and UUID text, dates and times ISO 8601 text, bytes base64
 text, sets sorted lists, enums their value, dataclasses and pydantic models objects, other keys text, a reference to a
-container that is being written the text "<cycle>", anything else its `str()`.
+container that is being written the text "<cycle>", integers of more than 630 digits hexadecimal text, anything else its
+`str()`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _MAX_DEPTH: Final = 200
+_MAX_BITS: Final = 2_100  # 632 digits; Python may be set to refuse to print or read more than 640
 _CYCLE: Final = "<cycle>"
 _TOO_DEEP: Final = "<nested too deeply>"
 
@@ -48,16 +50,22 @@ def _strict(value: Any, inside: frozenset[int], depth: int) -> Any:
     if kind is str:
         return clean_text(value)
 
-    if kind is int or kind is bool or value is None:
+    if kind is bool or value is None:
         return value
 
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
+    if kind is int:
+        return value if value.bit_length() <= _MAX_BITS else hex(value)
 
-    if isinstance(value, Mapping | list | tuple | set | frozenset):
-        return _container(value, inside, depth)
+    if kind is float:
+        return value if math.isfinite(value) else None
 
-    return _other(value, inside, depth)
+    try:
+        if isinstance(value, Mapping | list | tuple | set | frozenset):
+            return _container(value, inside, depth)
+
+        return _other(value, inside, depth)
+    except Exception:  # noqa: BLE001 - a value whose own methods raise must not lose a finished run
+        return clean_text(_shown(value))
 
 
 def _container(value: Any, inside: frozenset[int], depth: int) -> Any:
@@ -69,7 +77,7 @@ def _container(value: Any, inside: frozenset[int], depth: int) -> Any:
 
     within, deeper = inside | {id(value)}, depth + 1
     if isinstance(value, Mapping):
-        return {_key(k): _strict(v, within, deeper) for k, v in value.items()}
+        return {_key(k, within, deeper): _strict(v, within, deeper) for k, v in value.items()}
 
     items = [_strict(item, within, deeper) for item in value]
     if isinstance(value, set | frozenset):
@@ -78,15 +86,15 @@ def _container(value: Any, inside: frozenset[int], depth: int) -> Any:
     return items
 
 
-def _key(key: Any) -> str:
-    plain = _strict(key, frozenset(), 0)
+def _key(key: Any, inside: frozenset[int], depth: int) -> str:
+    plain = _strict(key, inside, depth)
     if plain is None or isinstance(plain, bool):
         return {None: "null", True: "true", False: "false"}[plain]
 
     return plain if isinstance(plain, str) else str(plain)
 
 
-def _other(value: Any, inside: frozenset[int], depth: int) -> Any:  # noqa: PLR0911 - one rule per type
+def _other(value: Any, inside: frozenset[int], depth: int) -> Any:  # noqa: C901, PLR0911 - one rule per type
     if isinstance(value, enum.Enum):
         return _strict(value.value, inside, depth)
 
@@ -94,26 +102,30 @@ def _other(value: Any, inside: frozenset[int], depth: int) -> Any:  # noqa: PLR0
         return clean_text(str.__str__(value))
 
     if isinstance(value, int):
-        return int(value)
+        return _strict(int.__int__(value), inside, depth)
+
+    if isinstance(value, float):
+        return _strict(float.__float__(value), inside, depth)
 
     if isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(bytes(value)).decode()
 
     if isinstance(value, dt.date | dt.time):
-        return value.isoformat()
+        return clean_text(value.isoformat())
 
     if isinstance(value, decimal.Decimal | uuid.UUID):
         return str(value)
 
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: getattr(value, f.name, None) for f in dataclasses.fields(value)}
-        return _container(fields, inside | {id(value)}, depth) if id(value) not in inside else _CYCLE
+        return _object(value, fields, inside, depth)
 
     dump = getattr(type(value), "model_dump", None)
-    if callable(dump):
-        return _container(dump(value), inside | {id(value)}, depth) if id(value) not in inside else _CYCLE
+    return _object(value, dump(value), inside, depth) if callable(dump) else clean_text(_shown(value))
 
-    return clean_text(_shown(value))
+
+def _object(value: Any, fields: Any, inside: frozenset[int], depth: int) -> Any:
+    return _CYCLE if id(value) in inside else _strict(fields, inside | {id(value)}, depth + 1)
 
 
 def _shown(value: Any) -> str:

@@ -36,6 +36,7 @@ class Run:
         history: The agent's conversation.
         cycle: Index of the current cycle, from 0.
         attempt: Number of the current attempt at a model call, from 1.
+        now: Tells the seconds on the run's clock.
         metrics: Counts and durations so far.
         cancellation: The cancel state.
         journal: The run's records, or None when nobody writes them.
@@ -66,6 +67,7 @@ class Run:
         "model_chain",
         "model_error",
         "nameless_turns",
+        "now",
         "options",
         "state",
         "streamed",
@@ -85,7 +87,8 @@ class Run:
         self.history = history
         self.cycle = -1
         self.attempt = 0
-        self.metrics = EventLoopMetrics(started=self._seam.monotonic())
+        self.now = self._seam.monotonic
+        self.metrics = EventLoopMetrics(started=self.now())
         self.cancellation = Cancellation(asyncio.get_running_loop())
         self.state: dict[str, Any] = {}
         self.model: Model | None = None
@@ -133,10 +136,6 @@ class Run:
         except asyncio.CancelledError:
             if not self.cancellation.claim():
                 raise
-
-    def now(self) -> float:
-        """Seconds on the run's clock."""
-        return self._seam.monotonic()
 
     # -- followers -------------------------------------------------------------------------------------------------
 

@@ -176,6 +176,8 @@ CASES = {
     "a name with a space": (lambda: plugin(name="my plugin", on_event=good), "its name is 'my plugin'", "letters"),
     "a name that is a switch": (lambda: plugin(name="-mine", on_event=good), "its name is '-mine'", "letters"),
     "a bad tier": (lambda: plugin(on_event=good, tier="observers"), "its tier is 'observers'", "'observer'"),
+    "a tier that is a list": (lambda: plugin(on_event=good, tier=["normal"]), "its tier is ['normal']", "'observer'"),
+    "a name that is a list": (lambda: plugin(on_event=good, name=["mine"]), "its name is ['mine']", "letters"),
     "a bad order": (lambda: plugin(on_event=good, order="first"), "its order 'first' is no number", "order = 0"),
     "an order that is not a number": (lambda: plugin(on_event=good, order=math.nan), "its order nan", "order = 0"),
     "an observer in a chain": (

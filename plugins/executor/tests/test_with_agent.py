@@ -11,7 +11,6 @@ from ropewalk.tools import ToolCall
 from ropewalk.types import ToolResult
 from ropewalk_testing import ScriptedModel, assert_valid_history, use
 
-
 EXECUTORS = [SequentialToolExecutor(), ConcurrentToolExecutor(), ConcurrentToolExecutor(2)]
 
 
@@ -82,17 +81,12 @@ def test_what_is_no_executor_is_refused_where_the_agent_is_made(value):
         agent_with([], tool_executor=value)
 
 
-def test_the_bound_can_be_an_option(monkeypatch: pytest.MonkeyPatch):
-    given = agent_with([], plugins=[("executor", {"max_concurrency": 3})])
-    monkeypatch.setenv("ROPEWALK_EXECUTOR_MAX_CONCURRENCY", "0")
+def test_the_bound_can_be_an_option():
+    agent = agent_with([], plugins=[("executor", {"max_concurrency": 3})])
 
-    assert bound_of(given) == 3
-    with pytest.raises(PluginError, match=r"plugin 'executor' are wrong: max_concurrency.*ROPEWALK_EXECUTOR_MAX_CONC"):
-        agent_with([], plugins=["executor"])
-
-
-def bound_of(agent: Agent) -> Any:
-    return next(plugin for plugin in agent.hooks.plugins if plugin.name == "executor").max_concurrency
+    assert [each.max_concurrency for each in agent.hooks.plugins if each.name == "executor"] == [3]
+    with pytest.raises(PluginError, match=r"plugin 'executor' are wrong: max_concurrency"):
+        agent_with([], plugins=[("executor", {"max_concurrency": 0})])
 
 
 @pytest.mark.parametrize("executor", EXECUTORS, ids=repr)

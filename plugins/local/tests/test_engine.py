@@ -17,7 +17,7 @@ SETTINGS = EngineSettings(256, 1, 1)
 def test_a_platform_without_the_runtime_gets_a_hint(write_gguf, monkeypatch):
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
 
-    with pytest.raises(UnsupportedPlatformError, match="pip install xllamacpp.*Platforms.*README"):
+    with pytest.raises(UnsupportedPlatformError, match=r"pip install xllamacpp.*Platforms.*README"):
         open_engine(read_header(write_gguf()), SETTINGS)
 
 

@@ -17,7 +17,7 @@ def test_a_header_tells_what_planning_needs(write_gguf):
 
 @pytest.mark.parametrize("missing", [1, 100, 4096])
 def test_a_file_without_its_end_is_refused_with_both_sizes(write_gguf, missing):
-    with pytest.raises(TruncatedGgufError, match="cut short: it has .* of the 4.* that its header announces"):
+    with pytest.raises(TruncatedGgufError, match=r"cut short: it has .* of the 4.* that its header announces"):
         read_header(write_gguf(missing=missing))
 
 

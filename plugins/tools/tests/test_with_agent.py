@@ -91,7 +91,8 @@ async def test_the_context_is_that_of_the_run():
 
     assert state["seen"] == "look"
     assert texts_of(agent) == [f"{agent.name} True"]
-    assert [event for event in events if event.get("type") == "tool_stream"][0]["tool_stream_event"]["data"] == "looking"
+    streamed = [event["tool_stream_event"]["data"] for event in events if event.get("type") == "tool_stream"]
+    assert streamed == ["looking"]
 
 
 def test_methods_of_two_objects_are_two_tools():

@@ -92,12 +92,8 @@ class Gathering:
 
     def add_instance(self, plugin: object, source: str) -> None:
         """Adds a plugin of the agent's own; one object may come twice, two of one name may not."""
-        check_plugin(plugin)
-        name = getattr(plugin, "name", None)
-        if not isinstance(name, str):
-            Hooks.of([plugin])  # refuses the name
-
-        present = self.own.setdefault(str(name), plugin)
+        name = check_plugin(plugin)
+        present = self.own.setdefault(name, plugin)
         if present is not plugin:
             raise PluginError(
                 f"two plugins of this agent are named {name!r}: one of class {type(present).__qualname__} and, from "

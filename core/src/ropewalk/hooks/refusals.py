@@ -63,8 +63,11 @@ def refusal(plugin: type, what: str, fix: str, *, name: object = None, function:
 # -- the plugin object -------------------------------------------------------------------------------------------
 
 
-def check_plugin(plugin: object) -> None:
+def check_plugin(plugin: object) -> str:
     """Refuses what cannot be a plugin instance at all, and what an instance adds to its class.
+
+    Returns:
+        The plugin's name.
 
     Raises:
         PluginError: It is a module or a class, has no hooks, or sets hooks or a bad order on the instance.
@@ -80,6 +83,7 @@ def check_plugin(plugin: object) -> None:
             f"{plugin!r} is no plugin: a plugin is an object whose class has a `name` and @hookimpl methods"
         )
 
+    name = check_identity(cls, getattr(plugin, "name", None), getattr(cls, "tier", "normal"))
     order = getattr(plugin, "order", 0)
     if isinstance(order, bool) or not isinstance(order, int | float) or order != order:  # noqa: PLR0124 - NaN
         raise refusal(cls, f"its order {order!r} is no number", "order = 0, or less to be called before others")
@@ -89,6 +93,23 @@ def check_plugin(plugin: object) -> None:
             raise refusal(
                 cls, f"{key} is set on the instance, where hooks are not seen", "define it as a method", function=value
             )
+
+    return name
+
+
+def check_identity(cls: type, name: object, tier: object) -> str:
+    """Checks name and tier of a plugin, and returns the name.
+
+    Raises:
+        PluginError: The name is missing or has characters that a list of names cannot have, or there is no such tier.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "none":
+        raise refusal(cls, f"its name is {name!r}", "name = \"mine\", made of letters, digits, '-' and '_'")
+
+    if tier not in TIERS:
+        raise refusal(cls, f"its tier is {tier!r}", f"use one of {', '.join(map(repr, TIERS))}", name=name)
+
+    return name
 
 
 def carries_hooks(cls: type) -> bool:
@@ -113,13 +134,7 @@ def check_class(cls: type, name: object, tier: object) -> list[Implementation]:
     Raises:
         PluginError: Something about the class does not fit.
     """
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "none":
-        raise refusal(cls, f"its name is {name!r}", "name = \"mine\", made of letters, digits, '-' and '_'")
-
-    refuse = partial(refusal, cls, name=name)
-    if tier not in TIERS:
-        raise refuse(f"its tier is {tier!r}", f"use one of {', '.join(map(repr, TIERS))}")
-
+    refuse = partial(refusal, cls, name=check_identity(cls, name, tier))
     _check_api(getattr(cls, "api", API_VERSION), refuse)
     definitions: dict[str, list[object]] = {}
     for klass in cls.__mro__[:-1]:

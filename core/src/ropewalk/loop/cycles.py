@@ -57,10 +57,11 @@ async def run_cycles(run: Run) -> AgentResult:
         if run.cancelled:
             return cancelled_result(run)
 
-        stop = await run.hooks.decide_stop(run.cycle + 1, run.agent)
-        if stop is not None:
-            run.state.update(stop.state)
-            return AgentResult(stop.stop_reason, last_assistant(run), run.metrics, run.state)
+        if run.hooks.plan.decide_stop:
+            stop = await run.hooks.decide_stop(run.cycle + 1, run.agent)
+            if stop is not None:
+                run.state.update(stop.state)
+                return AgentResult(stop.stop_reason, last_assistant(run), run.metrics, run.state)
 
         began = run.now()
         await _begin_cycle(run)

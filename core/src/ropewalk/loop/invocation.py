@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 from ropewalk.channel import Channel
@@ -19,6 +20,8 @@ from ropewalk.types import Message
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
+
+logger = logging.getLogger("ropewalk.loop")
 
 
 async def invoke(agent: Agent, options: CallOptions, channel: Channel | None = None) -> AgentResult:
@@ -98,7 +101,11 @@ async def _close_after(run: Run, error: BaseException) -> None:
         await run.commit()
 
     if run.followed and isinstance(error, Exception):
-        await run.emit(RunFailed(error))
+        try:
+            await run.emit(RunFailed(error))
+        except Exception:
+            # perhaps the very follower whose error this is: the caller gets the first one
+            logger.exception("a follower of run %s failed on being told that the run failed", run.id)
 
 
 async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult:

@@ -34,7 +34,9 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
         elif run.batch_failure is not None:
             result = error_result(use_id, _aborted(run.batch_failure))
         else:
-            result = checked_result(await run.tool_chain(call), call)
+            result = await run.tool_chain(call)
+            if result is not run.finished.get(use_id):  # what the innermost step answered is checked already
+                result = checked_result(result, call)
     except asyncio.CancelledError:
         if not cancellation.claim():
             raise
@@ -135,15 +137,21 @@ def checked_result(result: Any, call: ToolCall) -> ToolResult:
     if status not in ("success", "error") or not all(isinstance(piece, dict) for piece in content):
         return error_result(use_id, f"Error: Tool '{call.tool_use['name']}' returned a malformed result")
 
+    same_id = result.get("toolUseId") == use_id and "status" in result
+    if same_id and len(content) == 1 and _is_plain(content[0]):
+        return result  # type: ignore[return-value]  # nearly every result: one piece of clean text
+
     clean = [_clean_piece(piece) for piece in content]
-    if (
-        result.get("toolUseId") == use_id
-        and "status" in result
-        and all(a is b for a, b in zip(clean, content, strict=True))
-    ):
+    if same_id and all(a is b for a, b in zip(clean, content, strict=True)):
         return result  # type: ignore[return-value]
 
     return {"toolUseId": use_id, "status": status, "content": clean}  # type: ignore[typeddict-item]
+
+
+def _is_plain(piece: Any) -> bool:
+    """Whether a piece is ASCII text and needs no cleaning."""
+    text = piece.get("text") if type(piece) is dict else None
+    return type(text) is str and text.isascii()
 
 
 def _clean_piece(piece: dict[str, Any]) -> dict[str, Any]:

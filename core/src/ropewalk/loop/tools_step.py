@@ -50,7 +50,9 @@ async def run_tools(run: Run, uses: list[ToolUse], outcome: ModelOutcome) -> Too
         )
 
     results = _append(run, calls, done)
-    await run.commit()
+    if run.journal:
+        await run.commit()
+
     if run.batch_failure is not None:
         failure, run.batch_failure = run.batch_failure, None
         raise failure
@@ -75,7 +77,10 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
         cancellation.unpark(task)
 
     try:
-        results = await run.hooks.execute_tools(batch, run_one, run.agent)
+        results = None
+        if run.hooks.plan.execute_tools:
+            results = await run.hooks.execute_tools(batch, run_one, run.agent)
+
         if results is None:
             results = [await run_one(call) for call in batch.calls]
     finally:
@@ -106,9 +111,8 @@ def _append(run: Run, calls: tuple[ToolCall, ...], done: ToolsOutcome | None) ->
 
 def _result(run: Run, call: ToolCall, given: dict[str, Any]) -> ToolResult:
     use_id = call.tool_use["toolUseId"]
-    result = given.get(use_id)
-    if result is not None:
+    result, finished = given.get(use_id), run.finished.get(use_id)
+    if result is not None and result is not finished:
         return checked_result(result, call)
 
-    finished = run.finished.get(use_id)
     return finished or error_result(use_id, CANCELLED_BEFORE if not run.finished else CANCELLED_DURING)

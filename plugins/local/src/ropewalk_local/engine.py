@@ -231,10 +231,23 @@ _registry = _Registry()
 
 def _after_fork() -> None:
     global _registry  # noqa: PLW0603 - the child starts anew; its lock may have been held by a thread of the parent
-    for engine in list(_registry.engines.values()):
+    inherited = list(_registry.engines.values())
+    for engine in inherited:
         engine.abandon()
 
     _registry = _Registry()
+    if inherited:
+        _skip_static_destructors()
+
+
+def _skip_static_destructors() -> None:
+    """Lets a forked child end: llama.cpp's static objects would wait for a logging thread that stayed in the parent.
+
+    glibc runs exit handlers last in, first out, so this one comes before them, when Python is already finalized.
+    """
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "on_exit"):
+        libc.on_exit(ctypes.cast(libc._exit, ctypes.c_void_p), None)  # noqa: SLF001 - the C function of that name
 
 
 if hasattr(os, "register_at_fork"):

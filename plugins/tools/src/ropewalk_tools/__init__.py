@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ropewalk_tools.context import ToolContext
-from ropewalk_tools.decorator import FunctionTool, tool
+from ropewalk_tools.decorator import tool
+from ropewalk_tools.function_tool import FunctionTool
 from ropewalk_tools.plugin import ToolsPlugin
 
 __all__ = ["FunctionTool", "ToolContext", "ToolsPlugin", "tool"]

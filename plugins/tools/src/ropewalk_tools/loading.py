@@ -17,7 +17,7 @@ from typing import Any
 from ropewalk.errors import ToolDefinitionError
 from ropewalk.registry import is_tool
 from ropewalk.tools import Tool
-from ropewalk_tools.decorator import FunctionTool
+from ropewalk_tools.function_tool import FunctionTool
 
 
 def tools_of_file(path: str | Path, name: str | None = None) -> list[Tool]:
