@@ -21,7 +21,7 @@ def resolve_model(agent: Agent, spec: str | None) -> Model:
 
     Args:
         agent: The agent that needs it; its plugins are asked first.
-        spec: `"provider:model-id"`, a bare Bedrock id, or None for `ROPEWALK_MODEL` or the default provider.
+        spec: `"provider:model-id"`, `"provider"` for its default model, a bare Bedrock id, or None for `ROPEWALK_MODEL` or the default provider.
 
     Raises:
         MissingPluginError: The provider is not installed.
@@ -29,6 +29,9 @@ def resolve_model(agent: Agent, spec: str | None) -> Model:
     """
     if spec is None:
         spec = os.environ.get("ROPEWALK_MODEL") or None
+
+    if spec is not None and _is_provider(spec):
+        spec += ":"  # a provider alone means its default model
 
     model = agent.hooks.provide_model(spec, agent)
     if model is not None:
@@ -52,8 +55,11 @@ def resolve_model(agent: Agent, spec: str | None) -> Model:
 def _provider(spec: str | None) -> str:
     """The provider a string names. Bedrock ids contain colons too, so that only known providers count as prefixes."""
     prefix, colon, _ = (spec or "").partition(":")
-    known = f"model.{prefix}" in PARAMETERS or owner_of(f"model.{prefix}") is not None
-    return prefix if colon and known else _DEFAULT_PROVIDER
+    return prefix if colon and _is_provider(prefix) else _DEFAULT_PROVIDER
+
+
+def _is_provider(name: str) -> bool:
+    return f"model.{name}" in PARAMETERS or owner_of(f"model.{name}") is not None
 
 
 def _no_default(wanted: str) -> MissingPluginError:

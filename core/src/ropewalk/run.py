@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ class Run:
         "_channel",
         "_follow_deltas",
         "_follow_events",
+        "_follower_error",
         "_seam",
         "agent",
         "answered",
@@ -80,6 +82,7 @@ class Run:
     ) -> None:
         self._seam = current_seam()
         self._channel = channel
+        self._follower_error: Exception | None = None
         self.agent = agent
         self.id = self._seam.new_id("run_")
         self.options = options
@@ -166,12 +169,28 @@ class Run:
         event = ToolStreamed(tool_use, data)
         loop = self.cancellation.loop
         if _running_loop() is loop:
-            self._push_delta(event)
+            self._push_from_tool(event)
         else:
-            loop.call_soon_threadsafe(self._push_delta, event)
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the tool outlived its run
+                loop.call_soon_threadsafe(self._push_from_tool, event)
+
+    def _push_from_tool(self, event: Event) -> None:
+        """As `_push_delta`; a follower's error is none of the tool's, so it waits for the next boundary."""
+        try:
+            self._push_delta(event)
+        except Exception as error:  # noqa: BLE001 - raised in `emit`
+            self._follower_error = self._follower_error or error
 
     async def emit(self, event: Event) -> None:
-        """Tells followers of a boundary, and waits until the consumer of the stream has seen it."""
+        """Tells followers of a boundary, and waits until the consumer of the stream has seen it.
+
+        Raises:
+            Exception: What a follower raised, now or for a piece that a tool had streamed.
+        """
+        failed, self._follower_error = self._follower_error, None
+        if failed is not None:
+            raise failed
+
         channel = self._channel
         if channel is not None:
             channel.push(event)

@@ -55,3 +55,9 @@ def test_a_cause_that_the_text_already_tells_is_not_repeated(capsys):
     report(error)
 
     assert "caused by" not in capsys.readouterr().err
+
+
+def test_a_group_of_errors_lists_them(capsys):
+    report(ExceptionGroup("closing failed", [ValueError("one"), KeyError("two")]))
+
+    assert capsys.readouterr().err.splitlines()[1:3] == ["  ValueError: one", "  KeyError: 'two'"]

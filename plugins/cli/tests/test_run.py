@@ -248,6 +248,31 @@ def test_a_module_that_cannot_be_imported_is_named(shell):
     assert "importing broken_module fails with ZeroDivisionError" in result.stderr
 
 
+CLOSING = """
+from ropewalk import Agent, hookimpl
+
+
+class Closing:
+    name = "closing"
+
+    @hookimpl
+    async def on_close(self):
+        raise ValueError("cannot close")
+
+
+agent = Agent(model="testing:echo", plugins=[Closing()])
+"""
+
+
+def test_an_agent_is_closed_and_what_fails_then_is_reported_after_the_answer(shell):
+    shell.write("closing.py", CLOSING)
+
+    result = shell.run("run", "--agent", "closing:agent", "hi")
+
+    assert (result.stdout, result.exit_code) == ("hi\n", 1)
+    assert "ValueError: cannot close" in result.stderr
+
+
 TOOLS = """
 from ropewalk import tool
 

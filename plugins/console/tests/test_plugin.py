@@ -103,11 +103,11 @@ def test_a_callable_is_adopted():
 
 
 @pytest.mark.parametrize("value", [None, null_callback_handler])
-def test_silence_has_no_hooks(value):
+def test_silence_takes_no_part_in_runs(value):
     adopted = ConsolePlugin().adopt("callback_handler", value)
 
     assert isinstance(adopted, SilentPlugin)
-    assert (adopted.name, hasattr(adopted, "on_delta")) == ("console", False)
+    assert (adopted.name, hasattr(adopted, "on_delta"), hasattr(adopted, "on_event")) == ("console", False, False)
 
 
 @pytest.mark.parametrize("value", [3, "print", PrintingCallbackHandler, ["a"]])

@@ -153,6 +153,25 @@ async def test_a_cancelled_async_generator_is_closed(invoke):
     assert closed.is_set()
 
 
+async def test_an_async_generator_whose_item_cannot_be_shown_is_closed(run, failed, monkeypatch):
+    closed: list[bool] = []
+
+    def broken(tool_use: Any, data: Any) -> None:
+        raise RuntimeError("nobody there")
+
+    @tool
+    async def count() -> AsyncIterator[int]:
+        try:
+            yield 1
+        finally:
+            closed.append(True)
+
+    monkeypatch.setattr(run, "tool_streamed", broken)
+
+    assert await failed(count) == "Error: RuntimeError - nobody there"
+    assert closed == [True]
+
+
 async def test_a_cancelled_sync_generator_stops_after_its_item_and_shows_nothing_more(run, invoke):
     loop = asyncio.get_running_loop()
     started, closed = asyncio.Event(), asyncio.Event()

@@ -271,5 +271,12 @@ def test_titles_are_out_and_a_property_named_title_is_in():
     }
 
 
+def test_a_default_is_shown_as_it_is():
+    @tool
+    def book(about: dict[str, Any] = {"title": "T", "properties": {"title": "x"}}) -> None: ...  # noqa: B006
+
+    assert properties_of(book)["about"]["default"] == {"title": "T", "properties": {"title": "x"}}
+
+
 def test_the_schema_is_json():
     assert json.loads(json.dumps(takes.tool_spec)) == takes.tool_spec

@@ -111,9 +111,12 @@ async def test_two_files_of_one_stem_stay_apart(folder, said):
     first, second = provide("a/x.py")[1], provide("b/x.py")[1]
 
     assert (await said(first), await said(second)) == ("a", "b")
+    assert sys.modules[first.__module__].WORD == "a"
+    assert sys.modules[second.__module__].WORD == "b"
 
 
-async def test_a_changed_file_counts_when_it_is_named_again(folder, said):
+async def test_a_changed_file_counts_when_it_is_named_again(folder, said, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     (folder / "x.py").write_text(TWO)
     before = provide("x.py")[1]
     (folder / "x.py").write_text(TWO.replace('"two"', '"new"'))  # as long, and within the second

@@ -194,6 +194,20 @@ def test_the_locals_of_the_making_function_are_let_go_at_first_use_when_a_type_c
     assert big() is None
 
 
+def make_undecorated() -> Any:
+    class Kept(pydantic.BaseModel):
+        n: int
+
+    def uses_what_it_encloses(x: Kept) -> str:
+        return str(isinstance(x, Kept))
+
+    return uses_what_it_encloses
+
+
+async def test_a_closure_local_class_that_the_body_uses_is_found_when_decorated_elsewhere(said):
+    assert await said(tool(make_undecorated()), x={"n": 3}) == "True"
+
+
 @pytest.mark.parametrize("attempt", [1, 2])
 async def test_a_name_for_the_type_checker_only_is_an_error_at_first_use(attempt, invoke):
     @tool

@@ -107,7 +107,9 @@ async def test_a_tool_result_is_taken_as_one(status, invoke):
 
 
 async def test_a_result_object_that_is_returned_twice_is_never_written_to(invoke):
-    shared = {"status": "success", "content": [{"text": "a"}, {"json": {"day": dt.date(2024, 2, 29)}}]}
+    image = {"format": "png", "source": {"bytes": b"x"}}
+    content = [{"text": "a"}, {"json": {"day": dt.date(2024, 2, 29)}}, {"image": image}]
+    shared: dict[str, Any] = {"status": "success", "content": content}
     before = json.dumps(shared, default=str)
     give = returning(shared)
 
@@ -117,6 +119,7 @@ async def test_a_result_object_that_is_returned_twice_is_never_written_to(invoke
     assert json.dumps(shared, default=str) == before
     assert first["content"] is not second["content"]
     assert first["content"][0] is not shared["content"][0]
+    assert first["content"][2]["image"] is not image
 
 
 @pytest.mark.parametrize(

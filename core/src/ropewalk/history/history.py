@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
+from weakref import ref
 
 from ropewalk.edits import HistoryEdit
 from ropewalk.errors import HistoryError
 from ropewalk.history.messages import MessageList
 from ropewalk.history.repair import repaired
 from ropewalk.history.rules import OUTCOME_UNKNOWN, closing_results, is_legal_id, results_first, sendable, tool_uses
-from ropewalk.history.view import HistoryView
+from ropewalk.history.view import HistoryView, Source
 from ropewalk.records import Journal
 from ropewalk.seam import current_seam
 from ropewalk.types import ContentBlock, Message, ToolUse
@@ -35,7 +36,7 @@ class History:
         version: Counts splices and rewrites, so that estimates know when to start anew.
     """
 
-    __slots__ = ("_fixes", "_next_id", "_seen", "ids", "journal", "messages", "open_uses", "version")
+    __slots__ = ("_fixes", "_next_id", "_seen", "_source", "ids", "journal", "messages", "open_uses", "version")
 
     def __init__(self, messages: Sequence[Message] | None = None) -> None:
         self.messages = MessageList()
@@ -46,6 +47,7 @@ class History:
         self._next_id = 0
         self._seen: set[str] | None = None
         self._fixes: dict[int, Message] = {}
+        self._source: ref[Source] | None = None
         if messages:
             self._rewrite(repaired(list(messages)))
 
@@ -53,7 +55,12 @@ class History:
 
     def view(self) -> HistoryView:
         """What a model may be sent, read-only and independent of later changes."""
-        return HistoryView(self.messages, self._fixes)
+        source = self._source() if self._source is not None else None
+        if source is None:
+            source = Source(self.messages, self._fixes)
+            self._source = ref(source)
+
+        return HistoryView(source)
 
     def free_id(self, wanted: object, taken: set[str]) -> str:
         """`wanted` when it is a legal tool-use id that neither the history nor `taken` has, else a new one."""
@@ -121,10 +128,16 @@ class History:
     def _add_conversation(self, messages: Sequence[Message]) -> Mark:
         mark = self.mark()
         before = list(self.messages)
+        answered = bool(self.open_uses)
         self._rewrite(repaired([*before, *messages], "the prompt", [*before, *messages]))
+        if answered:
+            results: list[ContentBlock] = [b for b in self.messages[len(before)]["content"] if "toolResult" in b]
+            mark = Mark(len(before) + 1, {"role": "user", "content": results}, None)
+
         if self.journal:
             self._note_splice(-1, -1, messages, "caller", "the prompt holds a conversation")
 
+        self.close_open_uses(OUTCOME_UNKNOWN)
         return mark
 
     def close_open_uses(self, text: str) -> None:
@@ -157,6 +170,7 @@ class History:
         if mark.last is not None and self.messages[mark.length - 1] is not mark.last:
             self._put(mark.length - 1, mark.last)
 
+        self._detach_views()
         gone = self.ids[mark.length :]
         list.__delitem__(self.messages, slice(mark.length, None))
         del self.ids[mark.length :]
@@ -207,6 +221,7 @@ class History:
 
     def end_run(self) -> None:
         """Unlocks the list."""
+        self._detach_views()
         self.messages.locked = False
         self.journal = None
 
@@ -245,7 +260,15 @@ class History:
     def _replace_last(self, message: Message) -> None:
         self._put(len(self.messages) - 1, message)
 
+    def _detach_views(self) -> None:
+        source = self._source() if self._source is not None else None
+        if source is not None:
+            source.detach()
+
+        self._source = None
+
     def _put(self, index: int, message: Message) -> None:
+        self._detach_views()
         list.__setitem__(self.messages, index, message)
         self._fixes.pop(index, None)
         fixed = sendable(message)
@@ -266,6 +289,7 @@ class History:
 
             ids.append(number)
 
+        self._detach_views()
         fresh = list(messages)
         list.__setitem__(self.messages, slice(None), fresh)
         self.ids = ids

@@ -95,6 +95,9 @@ def checked_message(value: Any, where: str) -> Message:
         )
 
     blocks = [checked_block(block, f'{where}["content"][{i}]') for i, block in enumerate(content)]
+    if value["role"] == "user" and any("toolUse" in block for block in blocks):
+        raise HistoryError(f"{where} is a user message with a toolUse: only the assistant asks for tools")
+
     return cast("Message", {**value, "content": blocks})
 
 
@@ -116,12 +119,26 @@ def checked_block(value: Any, where: str) -> ContentBlock:
         if clean is not text:
             return cast("ContentBlock", {**value, "text": clean})
 
-    for key, fields in (("toolUse", ("toolUseId", "name", "input")), ("toolResult", ("toolUseId", "content"))):
-        inner = value.get(key)
-        if key in value and not (isinstance(inner, dict) and all(f in inner for f in fields)):
-            raise HistoryError(f'{where}["{key}"] lacks one of {", ".join(fields)}: add it')
+    for key, fields in _FIELDS.items():
+        if key in value:
+            _check_fields(value[key], fields, f'{where}["{key}"]')
 
     return cast("ContentBlock", value)
+
+
+_FIELDS: Final[dict[str, dict[str, type]]] = {
+    "toolUse": {"toolUseId": str, "name": str, "input": dict},
+    "toolResult": {"toolUseId": str, "content": list},
+}
+
+
+def _check_fields(inner: Any, fields: dict[str, type], where: str) -> None:
+    if not isinstance(inner, dict) or not inner.keys() >= fields.keys():
+        raise HistoryError(f"{where} lacks one of {', '.join(fields)}: add it")
+
+    for name, kind in fields.items():
+        if not isinstance(inner[name], kind):
+            raise HistoryError(f'{where}["{name}"] is {type(inner[name]).__name__}: use a {kind.__name__}')
 
 
 def closing_results(uses: Sequence[ToolUse], text: str) -> list[ContentBlock]:

@@ -10,24 +10,42 @@ from ropewalk.history.rules import LEADING_USER
 from ropewalk.types import Message
 
 
-class HistoryView(Sequence[Message]):
-    """The first `count` messages, with stand-ins where a stored message may not be sent as it is."""
+class Source:
+    """What the views of a history read: its own lists while it only grows, copies once it changes in another way.
 
-    __slots__ = ("_count", "_fixes", "_lead", "_messages")
+    The history holds it weakly, so that a change copies nothing unless somebody still has a view.
+    """
+
+    __slots__ = ("__weakref__", "fixes", "messages")
 
     def __init__(self, messages: list[Message], fixes: dict[int, Message]) -> None:
-        self._messages = messages
+        self.messages = messages
+        self.fixes = fixes
+
+    def detach(self) -> None:
+        """Makes the views independent of what comes."""
+        self.messages = list(self.messages)
+        self.fixes = dict(self.fixes)
+
+
+class HistoryView(Sequence[Message]):
+    """The messages up to now, with stand-ins where a stored message may not be sent as it is."""
+
+    __slots__ = ("_count", "_lead", "_source")
+
+    def __init__(self, source: Source) -> None:
+        messages = source.messages
+        self._source = source
         self._count = len(messages)
-        self._fixes = dict(fixes) if fixes else None
         self._lead = 1 if messages and messages[0]["role"] == "assistant" else 0
 
     def __len__(self) -> int:
         return self._count + self._lead
 
     def __iter__(self) -> Iterator[Message]:
-        plain = islice(self._messages, self._count)
-        if self._fixes:
-            fixes = self._fixes
+        plain = islice(self._source.messages, self._count)
+        fixes = self._source.fixes
+        if fixes:
             plain = (fixes.get(i, m) for i, m in enumerate(plain))  # type: ignore[assignment]
 
         return chain((LEADING_USER,), plain) if self._lead else iter(plain)
@@ -52,10 +70,8 @@ class HistoryView(Sequence[Message]):
 
             at -= 1
 
-        if self._fixes and at in self._fixes:
-            return self._fixes[at]
-
-        return self._messages[at]
+        source = self._source
+        return source.fixes[at] if at in source.fixes else source.messages[at]
 
     def __eq__(self, other: object) -> bool:
         return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented

@@ -31,9 +31,7 @@ def commands_of_plugins(taken: Container[str]) -> dict[str, click.Command]:
     for plugin in _loaded():
         for command in _commands_of(plugin):
             if command.name in taken or command.name in commands:
-                _warn(
-                    f"the command {command.name!r} of the plugin {plugin.name!r} is left out: there is one of that name"
-                )
+                _warn(f"the command {command.name!r} of the plugin {plugin.name!r} is left out: its name is taken")
             elif command.name:
                 commands[command.name] = command
 

@@ -37,6 +37,9 @@ def report(error: BaseException) -> None:
     if cause is not None and str(cause) not in str(error):
         click.echo(f"  caused by {type(cause).__name__}: {cause}", err=True)
 
+    for part in getattr(error, "exceptions", ()):
+        click.echo(f"  {type(part).__name__}: {part}", err=True)
+
     for note in getattr(error, "__notes__", ()):
         click.echo(f"  {note}", err=True)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ropewalk.errors import MaxTokensReachedException, PluginError
+from ropewalk import hookimpl
+from ropewalk.errors import MaxTokensReachedException
 from ropewalk_cli.display import Display, JsonDisplay, TextDisplay
 from ropewalk_cli.exits import Exit, exit_of, report
 from ropewalk_cli.interrupts import ctrl_c_calls
@@ -82,7 +83,7 @@ def read_prompt(given: str | None) -> str:
     """
     text = given
     if given == "-" or (given is None and not sys.stdin.isatty()):
-        text = click.get_text_stream("stdin", errors="replace").read()
+        text = sys.stdin.buffer.read().decode(sys.stdin.encoding or "utf-8", "replace")
     if text is None or not text.strip():
         raise click.UsageError('there is no prompt: give one, as in ropewalk run "What is a ropewalk?", or pipe one in')
 
@@ -121,10 +122,15 @@ class SilentConsole:
 
     name = "console"
 
+    @hookimpl
+    def on_agent_ready(self) -> None:
+        """Nothing; a plugin has at least one hook."""
+
 
 def silenced(agent: Any) -> Any:
     """The agent without its default console; a callback handler of its own stays."""
-    with suppress(PluginError):  # it has a console of its own, by callback_handler=
+    own = agent.hooks.plugins[: agent.hooks.own]
+    if not any(plugin.name == "console" for plugin in own):
         agent.add_plugin(SilentConsole())
 
     return agent
@@ -147,15 +153,14 @@ async def converse(agent: Any, prompt: str, display: Display) -> AgentResult:
     loop = asyncio.get_running_loop()
     result: AgentResult | None = None
     with ctrl_c_calls(lambda: loop.call_soon_threadsafe(agent.cancel)):
-        async with aclosing(agent.stream_async(prompt)) as events:
+        async with agent, aclosing(agent.stream_async(prompt)) as events:
             async for event in events:
                 display.event(event)
                 result = event.get("result", result)
 
-        await agent.aclose()
+            if result is None:
+                raise RuntimeError("the agent's stream ended without a result")
 
-    if result is None:
-        raise RuntimeError("the agent's stream ended without a result")
+            display.ended(result)
 
-    display.ended(result)
     return result

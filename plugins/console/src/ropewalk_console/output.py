@@ -17,7 +17,7 @@ def write(text: str) -> None:
     output, the text is dropped: the run is not about its display.
     """
     stream = sys.stdout  # looked up each time: programs and tests replace it
-    if stream is None or stream.closed:  # type: ignore[redundant-expr] # None under pythonw
+    if stream is None or stream.closed:  # None under pythonw
         return
 
     try:

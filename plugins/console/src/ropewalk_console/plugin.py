@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from ropewalk.errors import PluginError
-from ropewalk.events import AttemptDiscarded, Delta, RawDelta, ReasoningDelta, TextDelta
 from ropewalk import hookimpl
+from ropewalk.errors import PluginError
+from ropewalk.events import AttemptDiscarded, Delta, RawDelta, ReasoningDelta, TextDelta, ToolStreamed
+from ropewalk.hooks.adoption import InvalidParameterError
 from ropewalk_console.handlers import HINT, CallbackHandler, is_async, null_callback_handler, started_tool
 from ropewalk_console.output import discarded_line, tool_line, write
 
@@ -50,22 +51,26 @@ class ConsolePlugin:
         """Makes the plugin that calls the user's handler, in the place of this one.
 
         Raises:
-            PluginError: The value cannot be called.
+            InvalidParameterError: The value cannot be called.
         """
         if parameter != "callback_handler":
             return None
         if value is None or value is null_callback_handler:
             return SilentPlugin()
         if not callable(value) or isinstance(value, type):
-            raise PluginError(f"Agent(callback_handler={value!r}): {HINT}; None is silent")
+            raise InvalidParameterError(f"Agent(callback_handler={value!r}): {HINT}; None is silent")
 
         return CallbackPlugin(value)
 
 
 class SilentPlugin:
-    """Takes the console's place and has no hooks."""
+    """Takes the console's place and does nothing during runs."""
 
     name = "console"
+
+    @hookimpl
+    def on_agent_ready(self) -> None:
+        """Nothing; a plugin has at least one hook, and this one costs no run anything."""
 
 
 class CallbackPlugin:
@@ -73,7 +78,7 @@ class CallbackPlugin:
 
     A synchronous handler is called while the event happens. An asynchronous one gets the same events in the same order;
     streamed pieces wait for the next boundary (message complete, tools about to run, end), where it is awaited. What
-    a handler raises ends the run and reaches the caller.
+    a handler raises ends the run and reaches the caller; for an intermediate value of a tool, at the next boundary.
     """
 
     name = "console"
@@ -82,6 +87,7 @@ class CallbackPlugin:
         self._handler = handler
         self._async = is_async(handler)
         self._waiting: WeakKeyDictionary[Agent, deque[Event]] = WeakKeyDictionary()
+        self._failed: WeakKeyDictionary[Agent, Exception] = WeakKeyDictionary()
 
     @hookimpl
     def on_delta(self, event: Event, agent: Agent) -> None:
@@ -90,14 +96,14 @@ class CallbackPlugin:
             self._waiting.setdefault(agent, deque()).append(event)
             return
 
-        for each in _dicts(event):
-            answer = self._handler(**each)
-            if inspect.isawaitable(answer):
-                _close(answer)
-                raise PluginError(
-                    f"the callback handler {self._handler!r} returned an awaitable for a streamed piece: declare it "
-                    "with `async def`, and it is awaited at the next boundary"
-                )
+        try:
+            self._send_now(event)
+        except Exception as error:
+            if not isinstance(event, ToolStreamed):
+                raise
+
+            # The tool is the caller here, or nobody is (a thread): it must not take the error for one of its own.
+            self._failed.setdefault(agent, error)
 
     @hookimpl
     async def on_event(self, event: Event, agent: Agent) -> None:
@@ -107,7 +113,21 @@ class CallbackPlugin:
             for piece in waiting:
                 await self._send(piece)
 
+        failed = self._failed.pop(agent, None)
+        if failed is not None:
+            raise failed
+
         await self._send(event)
+
+    def _send_now(self, event: Event) -> None:
+        for each in _dicts(event):
+            answer = self._handler(**each)
+            if inspect.isawaitable(answer):
+                _close(answer)
+                raise PluginError(
+                    f"the callback handler {self._handler!r} returned an awaitable for a streamed piece: declare it "
+                    "with `async def`, and it is awaited at the next boundary"
+                )
 
     async def _send(self, event: Event) -> None:
         for each in _dicts(event):

@@ -97,10 +97,8 @@ class Batch:
 
     def _abort(self) -> None:
         self._aborted = True
-        current = asyncio.current_task()
         for task in self._tasks:
-            if task is not current:
-                task.cancel()
+            task.cancel()  # to the one that is just ending it makes no difference
 
     def _raise(self) -> NoReturn:
         errors, self._errors = self._errors, {}  # what is raised must not lead back to itself

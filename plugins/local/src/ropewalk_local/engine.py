@@ -121,7 +121,7 @@ class Engine:
         return str(self._server.listening_address).removeprefix("http://")
 
     def abandon(self) -> None:
-        """In a forked child: keeps the runtime's object for ever; freeing it would wait for absent threads."""
+        """Never frees the runtime's object: in a forked child that would wait for threads that are not there."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._server))
 
     @contextmanager
@@ -222,6 +222,8 @@ class _Registry:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+        self.used = False
+        self.forked = False
         self.engines: weakref.WeakValueDictionary[_Key, Engine] = weakref.WeakValueDictionary()
         self.last: Engine | None = None
 
@@ -231,12 +233,13 @@ _registry = _Registry()
 
 def _after_fork() -> None:
     global _registry  # noqa: PLW0603 - the child starts anew; its lock may have been held by a thread of the parent
-    inherited = list(_registry.engines.values())
-    for engine in inherited:
+    for engine in list(_registry.engines.values()):
         engine.abandon()
 
+    used = _registry.used
     _registry = _Registry()
-    if inherited:
+    if used:
+        _registry.used = _registry.forked = True
         _skip_static_destructors()
 
 
@@ -282,8 +285,11 @@ def open_engine(header: Header, settings: EngineSettings, *, check: bool = True,
                 check_memory(header, settings.n_ctx * settings.parallel)
 
             _warm(header.path, stopped)
+            registry.used = True
             engine = Engine(header, settings)
             registry.engines[key] = engine
+            if registry.forked:
+                engine.abandon()
 
         registry.last = engine
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ropewalk.errors import UnknownModelError
 from ropewalk import hookimpl
+from ropewalk.errors import UnknownModelError
 from ropewalk_testing.errors import ScriptError
 from ropewalk_testing.scripted import ScriptedModel
 from ropewalk_testing.turns import turn
