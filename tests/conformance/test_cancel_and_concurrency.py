@@ -263,7 +263,7 @@ def test_cancelling_often_is_cancelling_once_and_does_not_outlive_the_run(ask, m
     cancel_when(started, agent)
 
     assert ask(agent, "go").stop_reason == "cancelled"
-    # The helper thread may have called cancel() once more after the run: that one is for the next call.
+    # The other thread may have called cancel() once more after the run: that one is for the next call.
     ask(agent, "maybe")
     assert ask(agent, "again").stop_reason == "end_turn"
 

@@ -12,10 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ropewalk import Agent, hookimpl, tool
-from ropewalk.edits import HistoryEdit
 from ropewalk.errors import HistoryError, ModelError
 from ropewalk.invocation import Denied
-from ropewalk.outcomes import Retry
 from ropewalk_testing import ScriptedModel, assert_valid_history, text, turn, use
 
 
@@ -275,100 +273,3 @@ def test_the_history_stays_valid_through_any_run_of_luck(calls, turns):
     asyncio.run(run())
     for request in model.requests:
         assert_valid_history(request.messages)
-
-
-# -- plugins that add turns --------------------------------------------------------------------------------------
-
-
-def test_a_plugin_that_goes_on_adds_a_user_turn(ask, make_agent, shape):
-    """Conformance 22 (B)."""
-
-    class GoOn:
-        name = "go-on"
-
-        @hookimpl
-        async def decide_continue(self, message):
-            return [{"text": "shorter"}] if message["content"] == [{"text": "a long answer"}] else None
-
-    agent, model = make_agent(["a long answer", "short"], plugins=[GoOn()])
-
-    result = ask(agent, "go")
-
-    assert str(result) == "short\n"
-    assert shape(model.requests[1].messages) == [
-        ("user", [{"text": "go"}]),
-        ("assistant", [{"text": "a long answer"}]),
-        ("user", [{"text": "shorter"}]),
-    ]
-    assert shape(agent.messages)[:3] == shape(model.requests[1].messages)
-    assert_valid_history(agent.messages)
-
-
-@pytest.mark.parametrize("ending", ["done early", [{"text": "done early"}]], ids=["text", "blocks"])
-def test_a_plugin_that_ends_the_turn_after_the_tools_adds_an_answer(ask, make_agent, ending):
-    """Conformance 22 (B)."""
-
-    class End:
-        name = "end"
-
-        @hookimpl
-        async def around_tools(self, batch, call_next):
-            outcome = await call_next(batch)
-            outcome.end_turn = ending
-            return outcome
-
-    agent, model = make_agent([use("ping", {}), "later"], tools=[ping], plugins=[End()])
-
-    result = ask(agent, "go")
-
-    assert (result.stop_reason, str(result), model.calls) == ("end_turn", "done early\n", 1)
-    assert [message["role"] for message in agent.messages] == ["user", "assistant", "user", "assistant"]
-    ask(agent, "again")
-    assert_valid_history(model.requests[1].messages)
-
-
-def test_feedback_of_a_plugin_is_merged_into_the_last_user_turn(ask, make_agent, shape):
-    """Conformance 22 (B)."""
-
-    class Guide:
-        name = "guide"
-
-        @hookimpl
-        async def around_model_call(self, request, call_next):
-            outcome = await call_next(request)
-            bad = outcome.message["content"] == [{"text": "bad"}]
-            return Retry("rude", feedback=({"text": "be polite"},)) if bad else outcome
-
-    agent, model = make_agent(["bad", "good"], plugins=[Guide()])
-
-    assert str(ask(agent, "go")) == "good\n"
-    assert shape(model.requests[1].messages) == [("user", [{"text": "go"}, {"text": "be polite"}])]
-    assert shape(agent.messages) == [
-        ("user", [{"text": "go"}, {"text": "be polite"}]),
-        ("assistant", [{"text": "good"}]),
-    ]
-
-
-def test_edits_of_a_context_plugin_keep_tool_pairs_whole(ask, make_agent):
-    """Conformance 22 (B)."""
-
-    class DropOldest:
-        name = "drop-oldest"
-
-        @hookimpl
-        async def manage_context(self, request, reason):
-            if reason != "before_model" or len(request.messages) < 5:
-                return None
-
-            return [HistoryEdit(request.ids[0], request.ids[1], (), "too long")]
-
-    turns = [use("ping", {}) for _ in range(6)]
-    agent, model = make_agent([*turns, "done", "more"], tools=[ping], plugins=[DropOldest()])
-
-    ask(agent, "go")
-    ask(agent, "again")
-
-    for request in model.requests:
-        assert_valid_history(request.messages)
-
-    assert max(len(request.messages) for request in model.requests) <= 6

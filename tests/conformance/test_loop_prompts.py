@@ -34,6 +34,17 @@ def test_no_prompt_after_an_assistant_turn_extends_that_turn(ask, make_agent, sh
     assert "".join(block["text"] for block in agent.messages[1]["content"]) == "Roses are red"
 
 
+@pytest.mark.parametrize("prompt", [None, []], ids=["nothing", "an empty list"])
+def test_nothing_to_go_on_from_is_refused(ask, make_agent, prompt):
+    """Conformance 15."""
+    agent, model = make_agent(["never"])
+
+    with pytest.raises(InvalidPromptError):
+        ask(agent, prompt)
+
+    assert (model.calls, list(agent.messages)) == (0, [])
+
+
 def test_an_empty_prompt_is_refused_with_the_way_to_go_on(ask, make_agent):
     """Conformance 16."""
     agent, model = make_agent(["never"])

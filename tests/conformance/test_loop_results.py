@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -95,7 +96,22 @@ def test_tool_metrics_count_successes_and_errors(ask, make_agent):
     counts = {n: (m.call_count, m.success_count, m.error_count) for n, m in metrics.tool_metrics.items()}
     assert counts == {"add": (3, 2, 1), "fail": (2, 0, 2)}
     assert metrics.tool_metrics["add"].total_time >= 0
-    assert isinstance(metrics.get_summary(), dict)
+    summary = metrics.get_summary()
+    assert summary["total_cycles"] == metrics.cycle_count == 3
+    assert summary["accumulated_usage"] == metrics.accumulated_usage
+    assert set(summary["tool_usage"]) == {"add", "fail"}
+    assert summary["average_cycle_time"] == pytest.approx(summary["total_duration"] / 3)
+    json.dumps(summary, allow_nan=False)
+
+
+def test_the_summary_of_a_call_without_a_cycle_is_whole(make_agent):
+    """Conformance 34."""
+    agent, _ = make_agent(["never"])
+    agent.cancel()
+
+    summary = agent("go").metrics.get_summary()
+
+    assert (summary["total_cycles"], summary["average_cycle_time"], summary["tool_usage"]) == (0, 0, {})
 
 
 # -- events ------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ class Cancellation:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.requested = False
         self.loop = loop
-        self._parked: set[asyncio.Task[object]] = set()
+        self._parked: dict[asyncio.Task[object], int] = {}  # with the cancellations that others had asked for before
         self._interrupted: set[asyncio.Task[object]] = set()
         self._signal: threading.Event | None = None
 
@@ -45,7 +45,7 @@ class Cancellation:
 
     def interrupt_parked(self, but: asyncio.Task[object] | None = None) -> None:
         """Interrupts every parked task, except `but`. On the run's loop only."""
-        for task in self._parked:
+        for task in list(self._parked):
             if task is not but and task not in self._interrupted:
                 self._interrupted.add(task)
                 task.cancel()
@@ -55,7 +55,7 @@ class Cancellation:
         if task in self._parked:
             return False
 
-        self._parked.add(task)
+        self._parked[task] = self._of_others(task)
         return True
 
     def is_parked(self, task: asyncio.Task[object]) -> bool:
@@ -64,7 +64,7 @@ class Cancellation:
 
     def unpark(self, task: asyncio.Task[object]) -> None:
         """Forbids interruptions of the task."""
-        self._parked.discard(task)
+        self._parked.pop(task, None)
 
     def claim(self) -> bool:
         """Whether the CancelledError in hand is the run's own interruption of this task, and nobody else's.
@@ -76,4 +76,17 @@ class Cancellation:
             return False
 
         self._interrupted.discard(task)
-        return task.uncancel() == 0
+        return task.uncancel() <= self._parked.get(task, 0)
+
+    def comes_from_outside(self) -> bool:
+        """Whether somebody else has cancelled the current task since it was parked."""
+        task = asyncio.current_task()
+        return task is not None and self._of_others(task) > self._parked.get(task, 0)
+
+    def settle(self) -> None:
+        """Takes back an interruption of the current task that a tool, a model or a hook has swallowed."""
+        if self._interrupted:
+            self.claim()
+
+    def _of_others(self, task: asyncio.Task[object]) -> int:
+        return task.cancelling() - (task in self._interrupted)

@@ -58,6 +58,7 @@ class Run:
         "cancellation",
         "contributed",
         "cycle",
+        "delta_error",
         "finished",
         "history",
         "hooks",
@@ -71,6 +72,7 @@ class Run:
         "nameless_turns",
         "now",
         "options",
+        "started",
         "state",
         "streamed",
         "tool_chain",
@@ -96,10 +98,12 @@ class Run:
         self.state: dict[str, Any] = {}
         self.model: Model | None = None
         self.model_error: Exception | None = None
+        self.delta_error: Exception | None = None
         self.streamed = False
         self.answered = False
         self.contributed = False
         self.nameless_turns = 0
+        self.started: dict[str, int] = {}
         self.finished: dict[str, ToolResult] = {}
         self.batch_failure: BaseException | None = None
         self.journal: Journal | None = None
@@ -158,7 +162,12 @@ class Run:
     def _push_delta(self, event: Streamed) -> bool:
         typed = delta_of(event) if isinstance(event, dict) else event
         full = self._channel is not None and self._channel.push(typed)
-        self.hooks.on_delta(typed, self.agent)
+        try:
+            self.hooks.on_delta(typed, self.agent)
+        except Exception as error:
+            self.delta_error = error
+            raise
+
         return full
 
     def tool_streamed(self, tool_use: ToolUse, data: Any) -> None:
@@ -187,10 +196,7 @@ class Run:
         Raises:
             Exception: What a follower raised, now or for a piece that a tool had streamed.
         """
-        failed, self._follower_error = self._follower_error, None
-        if failed is not None:
-            raise failed
-
+        self.check_followers()
         channel = self._channel
         if channel is not None:
             channel.push(event)
@@ -200,6 +206,23 @@ class Run:
 
         if channel is not None:
             await self.let_consumer_catch_up()
+
+    def check_followers(self) -> None:
+        """Raises what a follower raised for a piece that a tool had streamed."""
+        failed, self._follower_error = self._follower_error, None
+        try:
+            if failed is not None:
+                raise failed
+        finally:
+            failed = None  # or the error's own frame would refer to it
+
+    async def announce_end(self, event: Event) -> None:
+        """As `emit`, and does not wait: nothing comes after, and who has the result may call the agent again."""
+        if self.hooks.plan.on_event:
+            await self.hooks.on_event(event, self.agent)
+
+        if self._channel is not None:
+            self._channel.push(event)
 
     async def let_consumer_catch_up(self) -> None:
         """Waits until the consumer of the stream has taken everything and asks for more."""

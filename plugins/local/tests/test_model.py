@@ -12,7 +12,7 @@ import pytest
 
 from ropewalk import Agent
 from ropewalk.errors import ContextWindowOverflowException
-from ropewalk_local import LocalModel, bridge
+from ropewalk_local import LocalModel, bridge, prompt
 from ropewalk_local.errors import NotGgufError, SchemaRefusedError
 
 pytestmark = pytest.mark.model
@@ -110,6 +110,14 @@ async def test_an_output_schema_is_kept_to(tiny, ask):
     assert 0 <= value["count"] <= 9
 
 
+@pytest.mark.parametrize("schema", [None, {"enum": ["three"]}])
+async def test_a_started_answer_is_gone_on_with(tiny, ask, schema):
+    request = ask("Count to five.", output_schema=schema)
+    started = {"role": "assistant", "content": [{"text": "One, two,"}]}
+
+    assert text_of(await events_of(tiny, replace(request, messages=[*request.messages, started])))
+
+
 # -- tools ---------------------------------------------------------------------------------------------------------
 
 
@@ -147,7 +155,8 @@ async def test_a_result_is_answered(small, ask, spec):
     assert "17" in text_of(await events_of(small, request))
 
 
-async def test_a_choice_is_enforced_whatever_the_model_would_like(tiny, ask, spec):
+async def test_a_choice_is_enforced_whatever_the_model_would_like(tiny, ask, spec, monkeypatch):
+    monkeypatch.setattr(prompt, "_EXAMPLES", "")
     tools = (spec("one"), spec("two", n={"enum": [7]}))
     events = await events_of(tiny, ask("Hi!", tool_specs=tools, tool_choice={"tool": {"name": "two"}}))
 
@@ -176,7 +185,8 @@ SCHEMAS = {
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-async def test_a_tools_schema_is_understood(tiny, ask, spec, name):
+async def test_a_tools_schema_is_understood(ask, spec, name, monkeypatch):
+    monkeypatch.setattr(prompt, "_EXAMPLES", "")  # reading them takes two seconds
     tool = spec("use_it", v=SCHEMAS[name])
     tool["inputSchema"]["json"]["$defs"] = {"A/B": {"type": "integer"}}
     model = LocalModel("smollm2-135m", n_ctx=1024, max_tokens=4)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import logging
 
 import pytest
@@ -34,12 +35,21 @@ def test_a_chat_without_tools_is_passed_on_as_it_is():
     assert turns == [("system", "Be brief."), ("user", "Hi!"), ("assistant", "Hello."), ("user", "Bye.")]
 
 
-def test_the_system_prompt_has_the_users_text_the_rules_the_examples_and_the_tools(spec):
-    ((role, text), _) = chat(user("Hi!"), system=({"text": "Be brief."},), tool_specs=(spec("add", "Adds.", a={}),))
+def test_the_system_prompt_has_the_users_text_the_rules_the_tools_and_the_examples(spec):
+    turns = chat(user("Hi!"), system=({"text": "Be brief."},), tool_specs=(spec("add", "Adds.", a={}),))
 
+    (role, text), last = turns
     assert role == "system"
     assert text.startswith("Be brief.\n\nYou solve tasks with tools.")
-    assert text.index("Example") < text.index("Your tools:\n- add: Adds.")
+    assert text.index("Your tools:\n- add: Adds.") < text.index("Examples with other tools")
+    assert last == ("user", "Hi!")
+
+
+def test_the_worked_examples_are_replies_as_they_are_asked_for(spec):
+    ((_, text), _) = chat(user("Hi!"), tool_specs=(spec("add"),))
+    replies = [json.loads(line.removeprefix("You: ")) for line in text.splitlines() if line.startswith("You: ")]
+
+    assert [tuple(reply) for reply in replies] == [("tool", "arguments")] * 4 + [("answer",)] * 3
 
 
 def test_calls_and_results_are_turns():
@@ -70,6 +80,14 @@ def test_roles_alternate():
     turns = chat(user("a"), user("b"), assistant("c"), assistant("d"), user("e", "f"))
 
     assert turns == [("user", "a\nb"), ("assistant", "c\nd"), ("user", "e\nf")]
+
+
+def test_a_started_answer_is_gone_on_with_directly_or_on_request(spec):
+    messages = (user("Count."), assistant("One,"))
+
+    assert chat(*messages)[-1] == ("assistant", "One,")
+    assert chat(*messages, tool_specs=(spec("add"),))[-1] == ("user", "Go on where you stopped.")
+    assert chat(*messages, output_schema={})[-1] == ("user", "Go on where you stopped.")
 
 
 def test_thinking_and_cache_points_are_left_out():

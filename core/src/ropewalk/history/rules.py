@@ -23,6 +23,7 @@ INVALID_TOOL_NAME: Final = "INVALID_TOOL_NAME"
 OUTCOME_UNKNOWN: Final = (
     "The tool call was interrupted: it may or may not have taken effect, and its outcome is unknown."
 )
+NEVER_STARTED: Final = "The tool call was never started: the run ended first."
 LEADING_USER: Final[Message] = {
     "role": "user",
     "content": [{"text": "[The conversation begins with the assistant's message.]"}],

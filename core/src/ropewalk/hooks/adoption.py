@@ -142,9 +142,8 @@ class _Adoption:
         instance = made(answer) if isinstance(answer, type) else answer
         named_by_user = self.gathering.own.get(owner)
         if named_by_user is plugin and plugin is registry().instances.get(owner) and instance.name == owner:
-            del self.gathering.own[
-                owner
-            ]  # plugins=["console"], callback_handler=f: the configured one replaces the bare
+            # plugins=["console"], callback_handler=f: the configured one replaces the bare one
+            del self.gathering.own[owner]
 
         self.gathering.add_instance(instance, _spelled(parameter))
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from ropewalk.channel import Channel
 from ropewalk.errors import ConcurrencyException, InvalidPromptError, PluginError
 from ropewalk.events import RunEnded, RunFailed, RunStarted
-from ropewalk.history.rules import OUTCOME_UNKNOWN
+from ropewalk.history.rules import NEVER_STARTED
 from ropewalk.invocation import CallOptions, Denied, Invocation
 from ropewalk.loop import context
 from ropewalk.loop.cycles import cancelled_result, run_cycles
+from ropewalk.loop.tool_step import CANCELLED_BEFORE
 from ropewalk.prompt import prompt_messages
 from ropewalk.result import AgentResult
 from ropewalk.run import Run
@@ -65,6 +66,7 @@ async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     finally:
         run.history.end_run()
         if task is not None:
+            run.cancellation.settle()
             run.cancellation.unpark(task)
 
         _let_go(run)
@@ -72,20 +74,37 @@ async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:
 
 async def _to_its_end(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     _check_there_is_input(run, messages)
-    await run.agent.initialise()
-    if run.followed:
-        await run.emit(RunStarted(run.id))
+    try:
+        await run.agent.initialise()
+        if run.followed:
+            await run.emit(RunStarted(run.id))
 
-    result = await _through_hooks(run, messages)
-    if run.hooks.plan.manage_context:
-        await context.manage(run, "after_invocation")
+        result = await _through_hooks(run, messages)
+    except asyncio.CancelledError:
+        result = _cancelled(run)
 
-    _note_end(run, result.stop_reason)
-    await run.commit()
-    if run.followed:
-        await run.emit(RunEnded(result))
+    try:
+        if run.hooks.plan.manage_context:
+            await context.manage(run, "after_invocation")
+
+        _note_end(run, result.stop_reason)
+        await run.commit()
+        if run.followed:
+            await run.announce_end(RunEnded(result))
+    except asyncio.CancelledError:
+        if not run.cancellation.claim():
+            raise
 
     return result
+
+
+def _cancelled(run: Run) -> AgentResult:
+    """Turns the CancelledError in hand into a result if it is the run's own, and raises it again if it is not."""
+    if not run.cancellation.claim():
+        raise  # noqa: PLE0704 - called while it is handled
+
+    run.history.close_open_uses(CANCELLED_BEFORE)
+    return cancelled_result(run)
 
 
 def _check_there_is_input(run: Run, messages: tuple[Message, ...]) -> None:
@@ -95,14 +114,14 @@ def _check_there_is_input(run: Run, messages: tuple[Message, ...]) -> None:
 
 async def _close_after(run: Run, error: BaseException) -> None:
     """Leaves a valid history and a complete log behind a run that failed."""
-    run.history.close_open_uses(OUTCOME_UNKNOWN)
+    run.history.close_open_uses(CANCELLED_BEFORE if isinstance(error, asyncio.CancelledError) else NEVER_STARTED)
     _note_end(run, f"error: {type(error).__name__}")
     if isinstance(error, Exception | asyncio.CancelledError):
         await run.commit()
 
     if run.followed and isinstance(error, Exception):
         try:
-            await run.emit(RunFailed(error))
+            await run.announce_end(RunFailed(error))
         except Exception:
             # perhaps the very follower whose error this is: the caller gets the first one
             logger.exception("a follower of run %s failed on being told that the run failed", run.id)
@@ -113,15 +132,7 @@ async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult
         return await _run(run, invocation)
 
     chain = run.hooks.around_invocation(inner, run.agent)
-    try:
-        result = await chain(Invocation(messages, run.options))
-    except asyncio.CancelledError:
-        if not run.cancellation.claim():
-            raise
-
-        run.history.close_open_uses(OUTCOME_UNKNOWN)
-        return cancelled_result(run)
-
+    result = await chain(Invocation(messages, run.options))
     if isinstance(result, Denied):
         message: Message = {"role": "assistant", "content": [{"text": result.text}]}
         return AgentResult("end_turn", message, run.metrics, run.state)
@@ -142,11 +153,14 @@ async def _run(run: Run, invocation: Invocation) -> AgentResult:
 
     mark = history.add_input(invocation.messages)
     version = history.version
-    done = False
+    run.contributed = done = False
     try:
         await run.commit()
         result = await run_cycles(run)
         done = result.stop_reason != "cancelled"
+    except asyncio.CancelledError:
+        return _cancelled(run)
+    else:
         return result
     finally:
         if not done and not run.contributed and history.version == version:
@@ -159,7 +173,8 @@ def _note_end(run: Run, reason: str) -> None:
 
 
 def _let_go(run: Run) -> None:
-    """Drops the chains: they refer to the run and the run to them, and nobody should wait for the collector."""
+    """Drops what refers to the run and what the run refers to: nobody should wait for the collector."""
+    run.batch_failure = run.model_error = run.delta_error = None
     for chain in ("model_chain", "tools_chain", "tool_chain"):
         if hasattr(run, chain):
             delattr(run, chain)

@@ -42,7 +42,7 @@ async def call_model(run: Run, request: ModelRequest) -> ModelOutcome:
     try:
         outcome = await _consume(run, request, assembly)
     except Exception as error:
-        run.model_error = error
+        run.model_error = error if error is not run.delta_error else None  # a follower's error is none of the model's
         run.metrics.add_usage(assembly.usage, 0)
         raise
 
@@ -62,12 +62,16 @@ async def _consume(run: Run, request: ModelRequest, assembly: Assembly) -> Model
             ended = await _drain(run, stream, assembly.feed)
         else:
             ended = await _relay(run, stream, assembly.feed, follow)
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as error:
         if not run.cancellation.claim():
-            raise
+            if run.cancellation.comes_from_outside():
+                raise
+
+            raise ModelError("the model raised CancelledError and nobody cancelled it: see its cause") from error
     finally:
+        run.cancellation.settle()
         if not ended:
-            await _close(stream)
+            await _close(run, stream)
 
     return assembly.finish(run.history.free_id) if ended else assembly.cancelled()
 
@@ -110,7 +114,7 @@ def _opened(stream: Any) -> AsyncIterator[StreamEvent]:
     )
 
 
-async def _close(stream: AsyncIterator[StreamEvent]) -> None:
+async def _close(run: Run, stream: AsyncIterator[StreamEvent]) -> None:
     """Ends a stream that was not read to its end, so that the provider stops working and frees its connection."""
     aclose = getattr(stream, "aclose", None)
     if aclose is None:
@@ -119,5 +123,8 @@ async def _close(stream: AsyncIterator[StreamEvent]) -> None:
     try:
         async with asyncio.timeout(_CLOSE_SECONDS):
             await aclose()
-    except (Exception, asyncio.CancelledError):  # noqa: BLE001, S110 - what led here is on its way to the caller
+    except asyncio.CancelledError:
+        if not run.cancellation.claim() and run.cancellation.comes_from_outside():
+            raise
+    except Exception:  # noqa: BLE001, S110 - what led here is on its way to the caller
         pass

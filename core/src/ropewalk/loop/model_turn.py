@@ -55,6 +55,9 @@ async def model_turn(run: Run) -> ModelOutcome:
         if isinstance(outcome, ModelOutcome):
             return outcome
 
+        if run.cancelled:
+            return _nothing()
+
         request = await _again(run, request, outcome)
 
 

@@ -29,10 +29,8 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
     use_id = call.tool_use["toolUseId"]
     parked = task is not None and cancellation.park(task)
     try:
-        if cancellation.requested:
-            result = error_result(use_id, CANCELLED_BEFORE)
-        elif run.batch_failure is not None:
-            result = error_result(use_id, _aborted(run.batch_failure))
+        if cancellation.requested or run.batch_failure is not None:
+            result = error_result(use_id, unfinished(run, use_id))
         else:
             result = await run.tool_chain(call)
             if result is not run.finished.get(use_id):  # what the innermost step answered is checked already
@@ -41,11 +39,12 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
         if not cancellation.claim():
             raise
 
-        result = run.finished.get(use_id) or error_result(use_id, _interrupted(run))
+        result = run.finished.get(use_id) or error_result(use_id, unfinished(run, use_id))
     except Exception as error:  # noqa: BLE001 - raised again by the tools step, once the batch is answered
         _fail(run, error)
-        result = run.finished.get(use_id) or error_result(use_id, _aborted(error))
+        result = run.finished.get(use_id) or error_result(use_id, unfinished(run, use_id))
     finally:
+        cancellation.settle()
         if parked and task is not None:
             cancellation.unpark(task)
 
@@ -69,16 +68,19 @@ async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
         )
         return error_result(use_id, known)
 
+    call.attempt = run.started.get(use_id, 0) + 1
     journal = run.journal
     if journal:
         started = {"tool_use": use, "effect": effect_of(tool), "attempt": call.attempt, "cycle": run.cycle}
         journal.add("tool_started", strict_json(started))
         await run.commit()
+        if run.cancelled:  # while it was written, which is not interrupted
+            return error_result(use_id, unfinished(run, use_id))
 
+    run.started[use_id] = call.attempt
     began = run.now()
     result = await _outcome(run, call, tool)
     run.metrics.add_tool(name, run.now() - began, success=result["status"] == "success")
-    call.attempt += 1
     run.finished[use_id] = result
     if journal:
         journal.add("tool_ended", strict_json({"result": result}))
@@ -93,11 +95,10 @@ async def _outcome(run: Run, call: ToolCall, tool: Tool) -> ToolResult:
         return checked_result(await Isolated(tool.invoke(call)), call)
     except asyncio.CancelledError as error:
         if run.cancellation.claim():
-            return error_result(use_id, _interrupted(run))
+            return error_result(use_id, unfinished(run, use_id))
 
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise  # somebody outside cancelled the whole task
+        if run.cancellation.comes_from_outside():
+            raise
 
         return error_result(use_id, error_text(error))
     except (SystemExit, KeyboardInterrupt) as error:
@@ -176,9 +177,11 @@ def _fail(run: Run, error: BaseException) -> None:
         run.cancellation.interrupt_parked(but=asyncio.current_task())
 
 
-def _interrupted(run: Run) -> str:
-    return CANCELLED_DURING if run.batch_failure is None else _aborted(run.batch_failure)
+def unfinished(run: Run, use_id: str) -> str:
+    """What the model is told about a call without a result: whether it was started, and what stopped it."""
+    error, started = run.batch_failure, use_id in run.started
+    if error is None:
+        return CANCELLED_DURING if started else CANCELLED_BEFORE
 
-
-def _aborted(error: BaseException) -> str:
-    return f"The run was stopped by {type(error).__name__}; the call may or may not have taken effect"
+    state = "the call may or may not have taken effect" if started else "the call was never started"
+    return f"The run was stopped by {type(error).__name__}; {state}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ropewalk.errors import PluginError
 from ropewalk.events import MessageAdded, ToolsStarting
-from ropewalk.loop.tool_step import CANCELLED_BEFORE, CANCELLED_DURING, checked_result, run_tool
+from ropewalk.loop.tool_step import checked_result, run_tool, unfinished
 from ropewalk.outcomes import ModelOutcome, ToolsOutcome
 from ropewalk.tools import ToolBatch, ToolCall, error_result
 from ropewalk.types import ContentBlock, ToolResult, ToolUse
@@ -25,7 +25,7 @@ async def run_tools(run: Run, uses: list[ToolUse], outcome: ModelOutcome) -> Too
     tools = run.agent.tool_registry
     problems = outcome.input_errors or {}
     calls = tuple(ToolCall(run, use, tools.get(use["name"]), problems.get(use["toolUseId"])) for use in uses)
-    run.finished = {}
+    run.started, run.finished = {}, {}
     run.batch_failure = None
     done: ToolsOutcome | None = None
     try:
@@ -38,7 +38,8 @@ async def run_tools(run: Run, uses: list[ToolUse], outcome: ModelOutcome) -> Too
         if not run.cancellation.claim():
             _append(run, calls, None)
             raise
-    except BaseException:
+    except BaseException as error:
+        run.batch_failure = run.batch_failure or error
         _append(run, calls, None)
         await run.commit()
         raise
@@ -54,13 +55,21 @@ async def run_tools(run: Run, uses: list[ToolUse], outcome: ModelOutcome) -> Too
         await run.commit()
 
     if run.batch_failure is not None:
-        failure, run.batch_failure = run.batch_failure, None
-        raise failure
+        _raise_failure(run)
 
+    run.check_followers()
     if run.followed:
         await run.emit(MessageAdded(run.history.messages[-1]))
 
     return ToolsOutcome(results, done.end_turn if done is not None else None)
+
+
+def _raise_failure(run: Run) -> NoReturn:
+    failure, run.batch_failure = run.batch_failure, None
+    try:
+        raise failure or RuntimeError  # there is one: the caller has looked
+    finally:
+        failure = None  # or the error's own frame would refer to it
 
 
 async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
@@ -115,4 +124,4 @@ def _result(run: Run, call: ToolCall, given: dict[str, Any]) -> ToolResult:
     if result is not None and result is not finished:
         return checked_result(result, call)
 
-    return finished or error_result(use_id, CANCELLED_BEFORE if not run.finished else CANCELLED_DURING)
+    return finished or error_result(use_id, unfinished(run, use_id))

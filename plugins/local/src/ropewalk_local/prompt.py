@@ -25,24 +25,29 @@ Take one step at a time: call a tool, read its result, then call the next tool o
 never guess what a tool can tell. Copy names and formulas exactly as they are written. If no tool is needed, answer at \
 once."""
 
+# The first one shows to search for a definition, to tell it from its like, to take several steps, and to keep brackets.
+# They stand in the system prompt, after the tools: as turns of the chat they teach the smallest models more, but the
+# others take them for what the user has said.
 _EXAMPLES: Final = """\
-Example with the tools search_notes, count_words and calculate:
-User: Find the note about the harbour. What is twice the number of words that it has more than notes/todo.txt?
-You: {"tool": "search_notes", "arguments": {"text": "harbour"}}
-Result of search_notes: notes/trip.txt: we reached the harbour at noon
-You: {"tool": "count_words", "arguments": {"path": "notes/trip.txt"}}
+Examples with other tools and another user:
+User: Find the file under src/ that defines the harbour class. What is twice its words more than todo.txt has?
+You: {"tool": "search_files", "arguments": {"text": "class Harbour", "folder": "src"}}
+Result of search_files: src/__init__.py:2: from town import Harbour
+src/ship.py:7: class HarbourPilot:
+src/town.py:3: class Harbour(Place):
+You: {"tool": "count_words", "arguments": {"path": "src/town.py"}}
 Result of count_words: 212
-You: {"tool": "count_words", "arguments": {"path": "notes/todo.txt"}}
+You: {"tool": "count_words", "arguments": {"path": "todo.txt"}}
 Result of count_words: 90
 You: {"tool": "calculate", "arguments": {"formula": "(212 - 90) * 2"}}
 Result of calculate: 244
-You: {"answer": "The note about the harbour is notes/trip.txt; it has 122 words more, and twice that is 244."}
-Examples without a tool:
+You: {"answer": "src/town.py defines the class Harbour. It has 122 words more, and twice that is 244."}
 User: Hi!
 You: {"answer": "Hello! How can I help?"}
 User: Who wrote Hamlet? Answer with a rhyme.
 You: {"answer": "It was Shakespeare's pen that wrote Hamlet then."}"""
 
+_GO_ON: Final = "Go on where you stopped."
 _TEXT_FORMATS: Final = frozenset({"txt", "md", "csv", "html"})
 
 
@@ -75,12 +80,17 @@ class Renderer:
                 split = at > 0 and len(_uses(messages[at - 1])) > 1
                 self._user(turns, message, names, with_results=not split)
 
+        # A grammar begins with a reply, so the runtime cannot hold the rest of one to it.
+        if turns[-1]["role"] == "assistant" and (request.tool_specs or request.output_schema is not None):
+            turns.append({"role": "user", "content": _GO_ON})
+
         return turns
 
     def _system_parts(self, request: ModelRequest) -> list[str]:
         parts = [block["text"] for block in request.system if block.get("text")]
         if request.tool_specs:
-            parts += [_INSTRUCTIONS, _EXAMPLES, "Your tools:\n" + "\n".join(map(describe_tool, request.tool_specs))]
+            tools = "\n".join(map(describe_tool, request.tool_specs))
+            parts += [_INSTRUCTIONS, f"Your tools:\n{tools}", _EXAMPLES]
 
         return parts
 

@@ -1,0 +1,1 @@
+"""What runs, measures and compares: cases, drivers' contract, worker processes, ratios, bars, tables."""
