@@ -8,7 +8,7 @@ import json
 import re
 
 from ropewalk import hookimpl
-from ropewalk.threads import in_thread
+from ropewalk.kits.aio.threads import in_thread
 
 LEGAL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
 

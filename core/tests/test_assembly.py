@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropewalk.assembly import Assembly
 from ropewalk.errors import IncompleteStreamError, MalformedStreamError
 from ropewalk.history import History
-from ropewalk.history.rules import is_legal_id
+from ropewalk.kits.messages.assembly import Assembly
+from ropewalk.kits.messages.rules import is_legal_id
 
 USAGE = {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}
 
@@ -54,7 +54,9 @@ def content(*events, reason="end_turn"):
 # -- one message, however it is cut and interleaved --------------------------------------------------------------
 
 words = st.text(st.sampled_from(["a", "b", '"', "\\", " ", "\u00e9", "\U0001f642"]), max_size=6)
-json_objects = st.dictionaries(words, st.none() | st.booleans() | st.integers() | words | st.lists(words, max_size=2), max_size=3)
+json_objects = st.dictionaries(
+    words, st.none() | st.booleans() | st.integers() | words | st.lists(words, max_size=2), max_size=3
+)
 
 
 def cut(text, chance):
@@ -173,8 +175,9 @@ garbage = st.one_of(
     st.fixed_dictionaries({"redactUserContentMessage": junk, "redactAssistantContentMessage": junk}).map(
         lambda body: {"redactContent": body}
     ),
-    st.sampled_from(["contentBlockDelta", "contentBlockStart", "metadata", "redactContent", "messageStop", "odd"])
-    .flatmap(lambda key: junk.map(lambda value: {key: value})),
+    st.sampled_from(
+        ["contentBlockDelta", "contentBlockStart", "metadata", "redactContent", "messageStop", "odd"]
+    ).flatmap(lambda key: junk.map(lambda value: {key: value})),
     junk,
 )
 
@@ -330,7 +333,9 @@ def test_blank_arguments_are_an_empty_object(raw):
 
 def test_ids_that_repeat_or_are_illegal_are_replaced_and_legal_ones_stay():
     history = History()
-    history.add_assistant({"role": "assistant", "content": [{"toolUse": {"toolUseId": "old", "name": "f", "input": {}}}]})
+    history.add_assistant(
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "old", "name": "f", "input": {}}}]}
+    )
     given_ids = ["A", "A", "old", "", "a|b", "x" * 80, None]
     events = [start(i, given_id, "f") for i, given_id in enumerate(given_ids)]
 
@@ -344,7 +349,13 @@ def test_ids_that_repeat_or_are_illegal_are_replaced_and_legal_ones_stay():
 
 def test_each_thinking_block_keeps_its_own_signature():
     events = [thinking(0, text="a"), thinking(0, signature="S1"), stop(0), thinking(1, text="b")]
-    events += [thinking(1, signature="S"), thinking(1, signature="2"), stop(1), thinking(2, redactedContent=b"\x01"), stop(2)]
+    events += [
+        thinking(1, signature="S"),
+        thinking(1, signature="2"),
+        stop(1),
+        thinking(2, redactedContent=b"\x01"),
+        stop(2),
+    ]
     events += [thinking(3, text="c"), stop(3), thinking(4, text=""), thinking(4, signature="S3"), stop(4)]
 
     assert [b["reasoningContent"] for b in content(*events)] == [

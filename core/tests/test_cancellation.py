@@ -20,7 +20,7 @@ from kernel_fakes import (
 )
 
 from ropewalk import Agent, ModelThrottledException
-from ropewalk.cancellation import Cancellation
+from ropewalk.kits.aio.cancellation import Cancellation
 
 
 async def soon(awaitable):

@@ -12,7 +12,7 @@ from kernel_fakes import problems, results_of
 from ropewalk.edits import HistoryEdit
 from ropewalk.errors import HistoryError
 from ropewalk.history import History
-from ropewalk.history.rules import OUTCOME_UNKNOWN
+from ropewalk.kits.messages.rules import OUTCOME_UNKNOWN
 from ropewalk.records import Journal
 
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropewalk.json_values import clean_text, strict_json
+from ropewalk.kits.json_values import clean_text, strict_json
 
 
 def is_strict(value):
@@ -152,7 +152,14 @@ leaves = st.one_of(
     st.just(1).map(lambda one: fractions.Fraction(one, 10**5000)),
 )
 hashable = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(max_size=3) | st.dates() | st.uuids(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.binary(max_size=3)
+    | st.dates()
+    | st.uuids(),
     lambda inner: st.tuples(inner, inner) | st.frozensets(inner, max_size=3),
     max_leaves=4,
 )

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from kernel_fakes import problems, results_of
 
 from ropewalk.errors import HistoryError
-from ropewalk.history.repair import repaired
-from ropewalk.history.rules import OUTCOME_UNKNOWN
+from ropewalk.kits.messages.repair import repaired
+from ropewalk.kits.messages.rules import OUTCOME_UNKNOWN
 
 ids = st.sampled_from(["A", "B", "C", "a|b", "", "x" * 80])
 

@@ -4,7 +4,7 @@ import pytest
 
 from ropewalk.edits import HistoryEdit
 from ropewalk.history import History
-from ropewalk.history.rules import BLANK, INVALID_TOOL_NAME, LEADING_USER
+from ropewalk.kits.messages.rules import BLANK, INVALID_TOOL_NAME, LEADING_USER
 
 
 def user(text):

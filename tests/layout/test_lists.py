@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 
-from ropewalk.parameters import BUNDLED, EXTRAS
+from ropewalk.kits.hooks.parameters import BUNDLED, EXTRAS
 
 FIX = "run: python3 dev.py packages"
 

@@ -98,7 +98,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    from ropewalk.names import resolve  # the table is read only when a plugin's name is wanted
+    from ropewalk.kits.hooks.names import resolve  # the table is read only when a plugin's name is wanted
 
     value = resolve(name)
     globals()[name] = value

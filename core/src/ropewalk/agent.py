@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from ropewalk.blocking import run_blocking
 from ropewalk.call_options import CallGiven, checked_given
 from ropewalk.errors import AgentClosedError
-from ropewalk.history.history import History
-from ropewalk.history.messages import MessageList
-from ropewalk.hooks.activation import assemble
+from ropewalk.history import History
 from ropewalk.identity import checked_agent_id, system_blocks
 from ropewalk.invocation import CallOptions
+from ropewalk.kits.aio.blocking import run_blocking
+from ropewalk.kits.hooks.activation import assemble
+from ropewalk.kits.messages.message_list import MessageList
 from ropewalk.loop.invocation import invoke
 from ropewalk.models import resolve_model
 from ropewalk.registry import ToolRegistry, collect_tools
@@ -25,7 +25,7 @@ from ropewalk.types import AgentInput, Message, SystemContentBlock
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from ropewalk.hooks.facade import Hooks
+    from ropewalk.kits.hooks.facade import Hooks
     from ropewalk.model import Model
     from ropewalk.run import Run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from ropewalk.hooks.activation import require_owner
+from ropewalk.kits.hooks.activation import require_owner
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from ropewalk.errors import MissingPluginError, UnknownModelError
-from ropewalk.hooks.activation import owner_of, require_owner
-from ropewalk.parameters import PARAMETERS
+from ropewalk.kits.hooks.activation import owner_of, require_owner
+from ropewalk.kits.hooks.parameters import PARAMETERS
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
@@ -21,7 +21,8 @@ def resolve_model(agent: Agent, spec: str | None) -> Model:
 
     Args:
         agent: The agent that needs it; its plugins are asked first.
-        spec: `"provider:model-id"`, `"provider"` for its default model, a bare Bedrock id, or None for `ROPEWALK_MODEL` or the default provider.
+        spec: `"provider:model-id"`, `"provider"` for its default model, a bare Bedrock id, or None for `ROPEWALK_MODEL`
+            or the default provider.
 
     Raises:
         MissingPluginError: The provider is not installed.

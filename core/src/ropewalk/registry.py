@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ropewalk.errors import MissingPluginError, ToolDefinitionError
-from ropewalk.history.rules import is_legal_tool_name
+from ropewalk.kits.messages.rules import is_legal_tool_name
 from ropewalk.tools import Tool
 from ropewalk.types import ToolSpec
 

@@ -7,20 +7,20 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from ropewalk.cancellation import Cancellation
-from ropewalk.channel import Channel, Streamed
 from ropewalk.events import Event, ToolStreamed, delta_of
-from ropewalk.history.history import History
+from ropewalk.history import History
+from ropewalk.kits.aio.cancellation import Cancellation
+from ropewalk.kits.aio.channel import Channel, Streamed
+from ropewalk.kits.aio.seam import current_seam
 from ropewalk.metrics import EventLoopMetrics
 from ropewalk.records import Journal
-from ropewalk.seam import current_seam
 from ropewalk.tools import CancelSignal, ToolCall
 from ropewalk.types import ToolResult, ToolUse
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.hooks.facade import Hooks
     from ropewalk.invocation import CallOptions
+    from ropewalk.kits.hooks.facade import Hooks
     from ropewalk.model import Model, ModelRequest
     from ropewalk.outcomes import ModelOutcome, Retry, ToolsOutcome
 

@@ -7,8 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable
 from typing import TYPE_CHECKING, Any
 
-from ropewalk.channel import Channel
 from ropewalk.events import Delta, RawDelta, delta_of
+from ropewalk.kits.aio.channel import Channel
 from ropewalk.loop.invocation import invoke
 from ropewalk.result import AgentResult
 

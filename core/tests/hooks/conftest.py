@@ -11,7 +11,7 @@ from textwrap import dedent
 
 import pytest
 
-from ropewalk.hooks import discovery
+from ropewalk.kits.hooks import discovery
 
 PLUGIN = """
 from ropewalk.markers import hookimpl

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ropewalk.errors import MissingPluginError, PluginError
-from ropewalk.hooks import assemble, discovery, owner_of, require_owner
+from ropewalk.kits.hooks import assemble, discovery, owner_of, require_owner
 from ropewalk.markers import hookimpl
 
 
@@ -166,7 +166,7 @@ def test_agents_that_ask_for_nothing_of_their_own_share_their_hooks(installed, m
 
 def test_a_shared_set_reads_no_entry_points_and_compiles_nothing(installed, monkeypatch):
     default = assemble(None, {}, None)
-    for function in ("ropewalk.hooks.activation.Gathering", "ropewalk.hooks.facade.blueprint"):
+    for function in ("ropewalk.kits.hooks.activation.Gathering", "ropewalk.kits.hooks.facade.blueprint"):
         monkeypatch.setattr(function, None)
 
     assert assemble(None, {}, None) is default

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ropewalk.errors import MissingPluginError, PluginError
-from ropewalk.hooks import assemble
+from ropewalk.kits.hooks import assemble
 from ropewalk.markers import hookimpl
 
 OWNER = """
@@ -268,7 +268,7 @@ def test_an_answer_that_contains_itself_is_refused(site):
 
 
 def test_an_adoption_that_builds_an_agent_with_its_own_parameter_is_a_circle(site):
-    answer = "from ropewalk.hooks import assemble; assemble(None, {parameter: value}, None)"
+    answer = "from ropewalk.kits.hooks import assemble; assemble(None, {parameter: value}, None)"
     owner(site, "limits", answer, parameters=["limits"])
 
     with pytest.raises(PluginError, match=r"adoption goes in a circle .*limits -> limits"):

@@ -8,9 +8,9 @@ import weakref
 import pytest
 
 from ropewalk.errors import PluginError
-from ropewalk.hooks.blueprint import PLANS, Plan, blueprint, key_of
-from ropewalk.hooks.facade import Hooks
-from ropewalk.hooks.signatures import HOOKS
+from ropewalk.kits.hooks.blueprint import PLANS, Plan, blueprint, key_of
+from ropewalk.kits.hooks.facade import Hooks
+from ropewalk.kits.hooks.signatures import HOOKS
 from ropewalk.markers import hookimpl
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ropewalk.errors import PluginError
-from ropewalk.hooks import assemble, discovery
-from ropewalk.hooks.discovery import registry
+from ropewalk.kits.hooks import assemble, discovery
+from ropewalk.kits.hooks.discovery import registry
 
 
 def test_plugins_are_found_with_distribution_version_and_parameters(site):
@@ -122,7 +122,7 @@ def test_distributions_on_the_real_path_are_found(tmp_path):
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: real-one\nVersion: 3.0\n")
     (info / "entry_points.txt").write_text("[ropewalk.plugins]\nreal-one = real_one:P\n")
-    code = "from ropewalk.hooks.discovery import registry; print(registry().installed['real-one'].label)"
+    code = "from ropewalk.kits.hooks.discovery import registry; print(registry().installed['real-one'].label)"
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}"],
         capture_output=True, text=True, check=False,

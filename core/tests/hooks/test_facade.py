@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from ropewalk.errors import MissingPluginError, PluginError
-from ropewalk.hooks import assemble
-from ropewalk.hooks.facade import Hooks
-from ropewalk.hooks.signatures import HOOKS
+from ropewalk.kits.hooks import assemble
+from ropewalk.kits.hooks.facade import Hooks
+from ropewalk.kits.hooks.signatures import HOOKS
 from ropewalk.markers import hookimpl
 
 EMPTY = {"provide_tools": [], "provide_commands": []}
@@ -148,7 +148,7 @@ def test_what_is_not_installed_cannot_be_added(site):
 
 def test_importing_the_hooks_loads_neither_pydantic_nor_the_metadata_reader():
     code = (
-        "import sys, ropewalk.hooks; "
+        "import sys, ropewalk.kits.hooks; "
         "sys.exit(' '.join(m for m in ('pydantic', 'importlib.metadata', 'tomllib') if m in sys.modules) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

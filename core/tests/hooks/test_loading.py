@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 from ropewalk.errors import MissingPluginError, PluginError
-from ropewalk.hooks import assemble
+from ropewalk.kits.hooks import assemble
 
 HOOKED = """
 from ropewalk.markers import hookimpl

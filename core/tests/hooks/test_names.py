@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from ropewalk.errors import MissingPluginError, PluginError
-from ropewalk.names import NAMES, resolve
-from ropewalk.parameters import KNOWN_PLUGINS
+from ropewalk.kits.hooks.names import NAMES, resolve
+from ropewalk.kits.hooks.parameters import KNOWN_PLUGINS
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from ropewalk.errors import MissingPluginError, PluginError
-from ropewalk.hooks import assemble
-from ropewalk.hooks.options import OptionsError
+from ropewalk.kits.hooks import assemble
+from ropewalk.kits.hooks.options import OptionsError
 from ropewalk.markers import hookimpl
 
 SOURCE = """

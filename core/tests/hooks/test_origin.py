@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pluggy
 
-from ropewalk.hooks.origin import origin_of
+from ropewalk.kits.hooks.origin import origin_of
 
 
 def test_a_class_of_an_installed_plugin_is_traced_to_its_distribution(site):

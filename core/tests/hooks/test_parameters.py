@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from ropewalk.parameters import (
+from ropewalk.kits.hooks.parameters import (
     BUNDLED,
     EXTRAS,
     KNOWN_PLUGINS,

@@ -8,9 +8,9 @@ import types
 import pytest
 
 from ropewalk.errors import PluginError
-from ropewalk.hooks.facade import Hooks
-from ropewalk.hooks.refusals import OBSERVABLE, carries_hooks
-from ropewalk.hooks.signatures import HOOKS
+from ropewalk.kits.hooks.facade import Hooks
+from ropewalk.kits.hooks.refusals import OBSERVABLE, carries_hooks
+from ropewalk.kits.hooks.signatures import HOOKS
 from ropewalk.markers import API_VERSION, hookimpl
 from ropewalk.specs import ControlSpecs
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ropewalk.errors import PluginError
-from ropewalk.hooks import assemble, describe_plugins, order_of
+from ropewalk.kits.hooks import assemble, describe_plugins, order_of
 from ropewalk.markers import hookimpl
 
 

@@ -6,7 +6,7 @@ import inspect
 import pluggy
 import pytest
 
-from ropewalk.hooks.signatures import HOOKS, IMPL_MARK, SPEC_MARK, bind, code_of, mark_of
+from ropewalk.kits.hooks.signatures import HOOKS, IMPL_MARK, SPEC_MARK, bind, code_of, mark_of
 from ropewalk.markers import PROJECT, hookimpl, hookspec
 from ropewalk.specs import SPECS
 

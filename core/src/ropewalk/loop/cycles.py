@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from ropewalk.errors import MaxTokensReachedException, ModelError
 from ropewalk.events import CycleStarted, MessageAdded
-from ropewalk.history.rules import is_legal_tool_name, tool_uses
+from ropewalk.kits.messages.rules import is_legal_tool_name, tool_uses
 from ropewalk.loop import context
 from ropewalk.loop.model_step import call_model
 from ropewalk.loop.model_turn import model_turn

@@ -6,15 +6,15 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from ropewalk.channel import Channel
 from ropewalk.errors import ConcurrencyException, InvalidPromptError, PluginError
 from ropewalk.events import RunEnded, RunFailed, RunStarted
-from ropewalk.history.rules import NEVER_STARTED
 from ropewalk.invocation import CallOptions, Denied, Invocation
+from ropewalk.kits.aio.channel import Channel
+from ropewalk.kits.messages.prompt import prompt_messages
+from ropewalk.kits.messages.rules import NEVER_STARTED
 from ropewalk.loop import context
 from ropewalk.loop.cycles import cancelled_result, run_cycles
 from ropewalk.loop.tool_step import CANCELLED_BEFORE
-from ropewalk.prompt import prompt_messages
 from ropewalk.result import AgentResult
 from ropewalk.run import Run
 from ropewalk.types import Message

@@ -7,10 +7,10 @@ import inspect
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ropewalk.assembly import Assembly
-from ropewalk.channel import Streamed
 from ropewalk.errors import ModelError
 from ropewalk.events import ToolInputDelta
+from ropewalk.kits.aio.channel import Streamed
+from ropewalk.kits.messages.assembly import Assembly
 from ropewalk.model import ModelRequest
 from ropewalk.outcomes import ModelOutcome
 from ropewalk.types import StreamEvent

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from ropewalk.history.rules import is_legal_tool_name
-from ropewalk.isolation import Isolated
-from ropewalk.json_values import clean_text, strict_json
+from ropewalk.kits.aio.isolation import Isolated
+from ropewalk.kits.json_values import clean_text, strict_json
+from ropewalk.kits.messages.rules import is_legal_tool_name
 from ropewalk.tools import Tool, ToolCall, effect_of, error_result
 from ropewalk.types import ToolResult
 

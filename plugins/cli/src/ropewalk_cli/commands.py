@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ropewalk.errors import PluginError
-from ropewalk.hooks.discovery import registry
-from ropewalk.hooks.facade import Hooks
-from ropewalk.hooks.loading import load_or_skip
+from ropewalk.kits.hooks.discovery import registry
+from ropewalk.kits.hooks.facade import Hooks
+from ropewalk.kits.hooks.loading import load_or_skip
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from ropewalk.json_values import strict_json
+from ropewalk.kits.json_values import strict_json
 from ropewalk_cli.exits import COMPLETE
 from ropewalk_cli.output import first_line, harmless, text_of_result, write
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ropewalk.errors import PluginError
-from ropewalk.hooks import assemble, describe_plugins, order_of, owner_of
-from ropewalk.hooks.signatures import HOOKS
+from ropewalk.kits.hooks import assemble, describe_plugins, order_of, owner_of
+from ropewalk.kits.hooks.signatures import HOOKS
 from ropewalk_cli.main import debug_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ropewalk.hooks.reports import PluginReport
+    from ropewalk.kits.hooks.reports import PluginReport
 
 
 @click.command()

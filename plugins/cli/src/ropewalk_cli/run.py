@@ -138,8 +138,8 @@ def silenced(agent: Any) -> Any:
 
 def model_string(given: str) -> str:
     """The model string; a provider's bare name stands for its default model."""
-    from ropewalk.hooks.activation import owner_of
-    from ropewalk.parameters import PARAMETERS
+    from ropewalk.kits.hooks.activation import owner_of
+    from ropewalk.kits.hooks.parameters import PARAMETERS
 
     provider = f"model.{given}"
     return f"{given}:" if provider in PARAMETERS or owner_of(provider) else given

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from ropewalk import hookimpl
 from ropewalk.errors import PluginError
 from ropewalk.events import AttemptDiscarded, Delta, RawDelta, ReasoningDelta, TextDelta, ToolStreamed
-from ropewalk.hooks.adoption import InvalidParameterError
+from ropewalk.kits.hooks.adoption import InvalidParameterError
 from ropewalk_console.handlers import HINT, CallbackHandler, is_async, null_callback_handler, started_tool
 from ropewalk_console.output import discarded_line, tool_line, write
 

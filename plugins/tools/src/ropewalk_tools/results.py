@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pydantic
 
-from ropewalk.json_values import clean_text, strict_json
+from ropewalk.kits.json_values import clean_text, strict_json
 from ropewalk.tools import error_result
 from ropewalk.types import ToolResult, ToolResultContent
 

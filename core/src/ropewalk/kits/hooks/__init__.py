@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ropewalk.hooks.activation import assemble, describe_plugins, order_of, owner_of, require_owner
-from ropewalk.hooks.blueprint import Link, Plan, blueprint
-from ropewalk.hooks.facade import Hooks
+from ropewalk.kits.hooks.activation import assemble, describe_plugins, order_of, owner_of, require_owner
+from ropewalk.kits.hooks.blueprint import Link, Plan, blueprint
+from ropewalk.kits.hooks.facade import Hooks
 
 __all__ = [
     "Hooks",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ropewalk.history.rules import OUTCOME_UNKNOWN, checked_message, closing_results, is_legal_id, results_first
-from ropewalk.seam import current_seam
+from ropewalk.kits.aio.seam import current_seam
+from ropewalk.kits.messages.rules import OUTCOME_UNKNOWN, checked_message, closing_results, is_legal_id, results_first
 from ropewalk.types import ContentBlock, Message, ToolUse
 
 

@@ -45,7 +45,7 @@ def strict_json(value: Any) -> Any:
     return _strict(value, frozenset(), 0)
 
 
-def _strict(value: Any, inside: frozenset[int], depth: int) -> Any:
+def _strict(value: Any, inside: frozenset[int], depth: int) -> Any:  # noqa: PLR0911 - one rule per type
     kind = type(value)
     if kind is str:
         return clean_text(value)
@@ -94,7 +94,7 @@ def _key(key: Any, inside: frozenset[int], depth: int) -> str:
     return plain if isinstance(plain, str) else str(plain)
 
 
-def _other(value: Any, inside: frozenset[int], depth: int) -> Any:  # noqa: C901, PLR0911 - one rule per type
+def _other(value: Any, inside: frozenset[int], depth: int) -> Any:  # noqa: PLR0911 - one rule per type
     if isinstance(value, enum.Enum):
         return _strict(value.value, inside, depth)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ropewalk.errors import PluginError
-from ropewalk.hooks.discovery import Installed, registry
-from ropewalk.hooks.facade import Hooks
-from ropewalk.hooks.gathering import Gathering
-from ropewalk.hooks.loading import load
-from ropewalk.hooks.refusals import did_you_mean
-from ropewalk.hooks.signatures import HOOKS
-from ropewalk.parameters import BUNDLED
+from ropewalk.kits.hooks.discovery import Installed, registry
+from ropewalk.kits.hooks.facade import Hooks
+from ropewalk.kits.hooks.gathering import Gathering
+from ropewalk.kits.hooks.loading import load
+from ropewalk.kits.hooks.parameters import BUNDLED
+from ropewalk.kits.hooks.refusals import did_you_mean
+from ropewalk.kits.hooks.signatures import HOOKS
 
 
 @dataclass(frozen=True, slots=True)

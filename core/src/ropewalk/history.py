@@ -8,12 +8,19 @@ from weakref import ref
 
 from ropewalk.edits import HistoryEdit
 from ropewalk.errors import HistoryError
-from ropewalk.history.messages import MessageList
-from ropewalk.history.repair import repaired
-from ropewalk.history.rules import OUTCOME_UNKNOWN, closing_results, is_legal_id, results_first, sendable, tool_uses
-from ropewalk.history.view import HistoryView, Source
+from ropewalk.kits.aio.seam import current_seam
+from ropewalk.kits.messages.message_list import MessageList
+from ropewalk.kits.messages.repair import repaired
+from ropewalk.kits.messages.rules import (
+    OUTCOME_UNKNOWN,
+    closing_results,
+    is_legal_id,
+    results_first,
+    sendable,
+    tool_uses,
+)
+from ropewalk.kits.messages.view import HistoryView, Source
 from ropewalk.records import Journal
-from ropewalk.seam import current_seam
 from ropewalk.types import ContentBlock, Message, ToolUse
 
 

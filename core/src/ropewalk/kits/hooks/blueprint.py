@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias, final
 
 import pluggy
 
-from ropewalk.hooks.refusals import TIERS, Implementation, check_class, refusal
-from ropewalk.hooks.signatures import HOOKS, Call
+from ropewalk.kits.hooks.refusals import TIERS, Implementation, check_class, refusal
+from ropewalk.kits.hooks.signatures import HOOKS, Call
 from ropewalk.markers import PROJECT
 from ropewalk.specs import SPECS
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, cast
 
 from ropewalk.errors import HistoryError, InvalidPromptError, MissingPluginError
-from ropewalk.history.rules import checked_block, checked_message
-from ropewalk.json_values import clean_text
+from ropewalk.kits.json_values import clean_text
+from ropewalk.kits.messages.rules import checked_block, checked_message
 from ropewalk.types import AgentInput, Message
 
 _FORMS = "a str, a list of content blocks, a list of messages, or None to go on with the history"

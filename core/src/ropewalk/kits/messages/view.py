@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import overload
 
-from ropewalk.history.rules import LEADING_USER
+from ropewalk.kits.messages.rules import LEADING_USER
 from ropewalk.types import Message
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, final
 
-from ropewalk.hooks import verbs
-from ropewalk.hooks.blueprint import Links, Plan, blueprint, key_of
-from ropewalk.hooks.refusals import check_plugin
+from ropewalk.kits.hooks import verbs
+from ropewalk.kits.hooks.blueprint import Links, Plan, blueprint, key_of
+from ropewalk.kits.hooks.refusals import check_plugin
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
@@ -69,7 +69,7 @@ class Hooks:
         Returns:
             New hooks; a plugin of that name which was active unasked is replaced.
         """
-        from ropewalk.hooks.activation import extend  # activation builds facades
+        from ropewalk.kits.hooks.activation import extend  # activation builds facades
 
         return extend(self, plugin)
 

@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ropewalk.errors import PluginError
-from ropewalk.hooks.blueprint import Link, Links
-from ropewalk.hooks.origin import origin_of
-from ropewalk.hooks.signatures import HOOKS, code_of, where
+from ropewalk.kits.hooks.blueprint import Link, Links
+from ropewalk.kits.hooks.origin import origin_of
+from ropewalk.kits.hooks.signatures import HOOKS, code_of, where
 
 logger = logging.getLogger("ropewalk.hooks")
 

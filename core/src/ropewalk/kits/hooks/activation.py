@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ropewalk.errors import MissingPluginError, PluginError
-from ropewalk.hooks.adoption import adopt_all
-from ropewalk.hooks.discovery import registry
-from ropewalk.hooks.facade import Hooks
-from ropewalk.hooks.gathering import Gathering
-from ropewalk.hooks.options import check_file
-from ropewalk.hooks.reports import describe_plugins, order_of
-from ropewalk.parameters import SWITCHED_OFF_BY_NONE, distribution_of
+from ropewalk.kits.hooks.adoption import adopt_all
+from ropewalk.kits.hooks.discovery import registry
+from ropewalk.kits.hooks.facade import Hooks
+from ropewalk.kits.hooks.gathering import Gathering
+from ropewalk.kits.hooks.options import check_file
+from ropewalk.kits.hooks.parameters import SWITCHED_OFF_BY_NONE, distribution_of
+from ropewalk.kits.hooks.reports import describe_plugins, order_of
 
 __all__ = ["assemble", "describe_plugins", "extend", "order_of", "owner_of", "require_owner"]
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from ropewalk.errors import IncompleteStreamError, MalformedStreamError
 from ropewalk.events import ToolInputDelta
-from ropewalk.json_values import clean_text, strict_json
+from ropewalk.kits.json_values import clean_text, strict_json
 from ropewalk.outcomes import NO_USAGE, ModelOutcome
 from ropewalk.types import ContentBlock, Message, StreamEvent, Usage
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ropewalk.errors import PluginError
-from ropewalk.hooks.blueprint import blueprint, key_of
-from ropewalk.hooks.discovery import registry
-from ropewalk.hooks.facade import Hooks
-from ropewalk.hooks.loading import find, is_pair, load_or_skip, load_with, made, switched_off
-from ropewalk.hooks.refusals import check_plugin, did_you_mean
-from ropewalk.parameters import KNOWN_PLUGINS
+from ropewalk.kits.hooks.blueprint import blueprint, key_of
+from ropewalk.kits.hooks.discovery import registry
+from ropewalk.kits.hooks.facade import Hooks
+from ropewalk.kits.hooks.loading import find, is_pair, load_or_skip, load_with, made, switched_off
+from ropewalk.kits.hooks.parameters import KNOWN_PLUGINS
+from ropewalk.kits.hooks.refusals import check_plugin, did_you_mean
 
 VARIABLE: Final = "ROPEWALK_PLUGINS"
 

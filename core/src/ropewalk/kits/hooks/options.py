@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ropewalk.errors import MissingPluginError, PluginError
-from ropewalk.hooks.discovery import registry
-from ropewalk.hooks.refusals import did_you_mean
-from ropewalk.parameters import KNOWN_PLUGINS
+from ropewalk.kits.hooks.discovery import registry
+from ropewalk.kits.hooks.parameters import KNOWN_PLUGINS
+from ropewalk.kits.hooks.refusals import did_you_mean
 
 FILE: Final = Path("ropewalk.toml")
 SECTIONS: Final = ("plugins", "policy")

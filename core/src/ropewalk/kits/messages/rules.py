@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
 from ropewalk.errors import HistoryError
-from ropewalk.json_values import clean_text
+from ropewalk.kits.json_values import clean_text
 from ropewalk.types import CONTENT_KEYS, ContentBlock, Message, ToolUse
 
 # Limits of the Converse API (API_runtime_ToolUseBlock, API_runtime_ToolSpecification), the strictest of the providers.

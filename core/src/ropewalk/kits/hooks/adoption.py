@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ropewalk.errors import MissingPluginError, PluginError
-from ropewalk.hooks import verbs
-from ropewalk.hooks.blueprint import blueprint, key_of
-from ropewalk.hooks.discovery import registry
-from ropewalk.hooks.gathering import Gathering
-from ropewalk.hooks.loading import find, is_pair, load, made, switched_off
-from ropewalk.hooks.refusals import carries_hooks
-from ropewalk.parameters import PARAMETER_VALUES, distribution_of
+from ropewalk.kits.hooks import verbs
+from ropewalk.kits.hooks.blueprint import blueprint, key_of
+from ropewalk.kits.hooks.discovery import registry
+from ropewalk.kits.hooks.gathering import Gathering
+from ropewalk.kits.hooks.loading import find, is_pair, load, made, switched_off
+from ropewalk.kits.hooks.parameters import PARAMETER_VALUES, distribution_of
+from ropewalk.kits.hooks.refusals import carries_hooks
 
 DEPTH: Final = 8
 """How deep answers may be nested, and agents be built inside `adopt`."""

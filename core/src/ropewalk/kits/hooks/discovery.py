@@ -18,7 +18,7 @@ from ropewalk.errors import PluginError
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
 
-    from ropewalk.hooks.facade import Hooks
+    from ropewalk.kits.hooks.facade import Hooks
 
 logger = logging.getLogger("ropewalk.hooks")
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from ropewalk.errors import PluginError
-from ropewalk.hooks.signatures import HOOKS, SPEC_MARK, Call, HookSpec, bind, mark_of, where
+from ropewalk.kits.hooks.signatures import HOOKS, SPEC_MARK, Call, HookSpec, bind, mark_of, where
 from ropewalk.markers import API_VERSION
 
 TIERS: Final = ("policy", "normal", "observer")

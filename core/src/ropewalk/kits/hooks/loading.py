@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 from ropewalk.errors import MissingPluginError, PluginError
-from ropewalk.hooks.discovery import Installed, registry
-from ropewalk.hooks.options import OptionsError, build
-from ropewalk.hooks.refusals import carries_hooks, check_class, check_plugin, did_you_mean
-from ropewalk.parameters import KNOWN_PLUGINS
+from ropewalk.kits.hooks.discovery import Installed, registry
+from ropewalk.kits.hooks.options import OptionsError, build
+from ropewalk.kits.hooks.parameters import KNOWN_PLUGINS
+from ropewalk.kits.hooks.refusals import carries_hooks, check_class, check_plugin, did_you_mean
 
 
 def find(name: str, asked: str) -> Installed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import lru_cache
 
-from ropewalk.hooks.discovery import registry
+from ropewalk.kits.hooks.discovery import registry
 
 
 def origin_of(cls: type) -> str:

@@ -1,0 +1,1 @@
+"""asyncio's missing parts: loops for synchronous callers, threads, contexts, cancelling, a channel, the clock."""
