@@ -302,6 +302,7 @@ ended = []
 
 @tool
 async def stick() -> str:
+    await asyncio.sleep(0.2)  # by now the main thread waits
     os.kill(os.getpid(), signal.SIGINT)
     await asyncio.sleep(60)
     ended.append(1)
