@@ -64,6 +64,10 @@ class Driver:
         """As `run`, for a consumer that takes every piece; gives the number of pieces of text."""
         raise NotImplementedError
 
+    async def open_memory(self) -> Any:
+        """What stands in for a store when there is none; most keep the conversation anyway."""
+        return None
+
     async def open_store(self, path: str) -> Any:
         """A durable store in a folder."""
         raise NotImplementedError

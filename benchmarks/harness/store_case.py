@@ -48,8 +48,8 @@ def _rows(folder: str) -> int | None:
 class _Conversation:
     """One conversation, and what was measured of it."""
 
-    def __init__(self, driver: Driver, folder: str, store: Any) -> None:
-        self._driver, self._folder, self._store = driver, folder, store
+    def __init__(self, driver: Driver, folder: str, store: Any, *, durable: bool) -> None:
+        self._driver, self._folder, self._store, self._durable = driver, folder, store, durable
         self._tools = driver.tools(make_functions(1, "async"))
         self._agent: Any = None
         self._walls: list[float] = []
@@ -85,7 +85,7 @@ class _Conversation:
             "files": files,
             "bytes_per_turn": (size - size_before) / max(number - turn_before, 1),
         }
-        if self._store is not None:
+        if self._durable:
             numbers["rows"] = _rows(self._folder)
             with Clock() as clock:
                 resumed = await self.open()
@@ -101,8 +101,8 @@ async def persist(driver: Driver, turns: int = 1000, store: bool = True, seconds
     """So many turns (user, tool call, tool result, text), each a run on the same agent, until the time is up."""
     marks: dict[int, Numbers] = {}
     with tempfile.TemporaryDirectory(prefix=f"bench-{driver.name}-") as folder:
-        opened = await driver.open_store(folder) if store else None
-        conversation = _Conversation(driver, folder, opened)
+        opened = await (driver.open_store(folder) if store else driver.open_memory())
+        conversation = _Conversation(driver, folder, opened, durable=store)
         began = time.perf_counter()
         for number in range(1, turns + 1):
             await conversation.turn(number)
@@ -113,7 +113,7 @@ async def persist(driver: Driver, turns: int = 1000, store: bool = True, seconds
             if late:
                 break
 
-        if opened is not None:
+        if store:
             await driver.close_store(opened)
 
     return {"marks": marks, "calls": max(marks)}

@@ -189,7 +189,7 @@ async def goes_on(agent):
     assert asyncio.current_task().cancelling() == 0
     model = FakeModel("fresh")
     agent.model = model
-    result = await agent.invoke_async("again")
+    result = await soon(agent.invoke_async("again"))
     assert (result.stop_reason, str(result)) == ("end_turn", "fresh\n")
     assert problems(model.requests[0]) == []
     assert problems(agent.messages) == []
@@ -218,7 +218,8 @@ async def test_cancel_ends_a_run_that_waits_at(point, call, executor, quiet_loop
     assert result.stop_reason == "cancelled" or point in AT_THE_END
     assert task.cancelling() == 0
     if point in NEVER_STARTED:
-        assert set(results_of(agent.messages).values()) == {"Tool execution cancelled"}
+        said = set(results_of(agent.messages).values())
+        assert "Tool execution cancelled" in said <= {"Tool execution cancelled", "worked"}
 
     await goes_on(agent)
 
@@ -235,7 +236,8 @@ async def test_a_cancelled_task_raises_out_of_a_run_that_waits_at(point, call, e
         await soon(task)
 
     if point in NEVER_STARTED:
-        assert set(results_of(agent.messages).values()) <= {"Tool execution cancelled"}
+        said = set(results_of(agent.messages).values())
+        assert "Tool execution cancelled" in said <= {"Tool execution cancelled", "worked"}
 
     await goes_on(agent)
 
@@ -283,6 +285,7 @@ async def test_a_run_that_was_cancelled_before_it_began_stops_wherever_it_would_
 
     assert result.stop_reason == "cancelled"
     assert agent.messages == []
+    gate.stay_at = None
     await goes_on(agent)
 
 
@@ -526,7 +529,7 @@ async def test_a_loop_of_hooks_ends_on_cancel(during):
         agent.cancel()
 
     assert (await soon(task)).stop_reason == "cancelled"
-    await goes_on(agent)
+    assert problems(agent.messages) == []
 
 
 async def test_a_task_that_was_cancelled_before_can_still_run_an_agent_and_cancel_it():
@@ -599,8 +602,8 @@ async def test_a_stream_that_is_slow_to_close_does_not_hold_a_cancelled_run():
 
     async def never_closes():
         try:
+            agent.cancel()
             yield {"messageStart": {}}
-            await asyncio.Event().wait()
         finally:
             try:
                 await asyncio.Event().wait()
@@ -608,13 +611,8 @@ async def test_a_stream_that_is_slow_to_close_does_not_hold_a_cancelled_run():
                 closed.append(True)
 
     agent = Agent(model=FakeModel(never_closes))
-    task = asyncio.create_task(agent.invoke_async("go"))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    agent.cancel()
-    result = await soon(task)
 
-    assert result.stop_reason == "cancelled"
+    assert (await soon(agent.invoke_async("go"))).stop_reason == "cancelled"
     assert closed == [True]
 
 

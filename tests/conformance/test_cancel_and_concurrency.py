@@ -245,9 +245,8 @@ def test_results_of_tools_that_had_ended_are_kept(ask, make_agent, tool_results,
     assert tool_results(agent.messages)[0]["content"] == [{"text": "quick"}]
 
 
-def test_cancelling_often_is_cancelling_once_and_does_not_outlive_the_run(ask, make_agent, cancel_when):
+def test_cancelling_often_is_cancelling_once_and_does_not_outlive_the_run(ask, make_agent):
     """Conformance 141."""
-    started = threading.Event()
 
     @tool
     async def sleep() -> str:
@@ -255,16 +254,12 @@ def test_cancelling_often_is_cancelling_once_and_does_not_outlive_the_run(ask, m
         for _ in range(3):
             agent.cancel()
 
-        started.set()
         await asyncio.sleep(PATIENCE)
         return "slept"
 
-    agent, _ = make_agent([use("sleep", {}), "back", "still here"], tools=[sleep])
-    cancel_when(started, agent)
+    agent, _ = make_agent([use("sleep", {}), "back"], tools=[sleep])
 
     assert ask(agent, "go").stop_reason == "cancelled"
-    # The other thread may have called cancel() once more after the run: that one is for the next call.
-    ask(agent, "maybe")
     assert ask(agent, "again").stop_reason == "end_turn"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 from ropewalk.call_options import CallGiven, checked_given
 from ropewalk.errors import AgentClosedError
 from ropewalk.history import History
-from ropewalk.identity import checked_agent_id, system_blocks
+from ropewalk.identity import checked_agent_id, checked_model, system_blocks
 from ropewalk.invocation import CallOptions
 from ropewalk.kits.aio.blocking import run_blocking
 from ropewalk.kits.hooks.activation import assemble
@@ -114,7 +114,7 @@ class Agent:
         self.state = state if isinstance(state, JSONState) else JSONState(state)
         self.history = History(messages)
         self.tool_registry = ToolRegistry()
-        self._model = model
+        self._model = checked_model(model)
         self._system = system_blocks(system_prompt)
         self._cells: dict[str, JSONState] | None = None
         self._runs: list[Run] = []
@@ -227,7 +227,7 @@ class Agent:
 
     @model.setter
     def model(self, model: Model | str | None) -> None:
-        self._model = model
+        self._model = checked_model(model)
 
     @property
     def tool_names(self) -> list[str]:

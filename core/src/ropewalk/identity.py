@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from ropewalk.model import Model
 from ropewalk.types import SystemContentBlock
 
 _SYSTEM_KEYS = {"text", "cachePoint", "guardContent"}
@@ -24,6 +25,22 @@ def checked_agent_id(agent_id: str | None) -> str:
         )
 
     return agent_id
+
+
+def checked_model(model: Any) -> Model | str | None:
+    """The model as given.
+
+    Raises:
+        TypeError: It is neither a name nor anything that streams.
+    """
+    if (
+        model is None
+        or isinstance(model, str)
+        or (callable(getattr(model, "stream", None)) and not isinstance(model, type))
+    ):
+        return cast("Model | str | None", model)
+
+    raise TypeError(f"model is {model!r:.80}: pass a model string, or an object with a method stream(request)")
 
 
 def system_blocks(prompt: str | list[SystemContentBlock] | None) -> tuple[SystemContentBlock, ...]:

@@ -66,7 +66,7 @@ async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     finally:
         run.history.end_run()
         if task is not None:
-            run.cancellation.settle()
+            run.cancellation.end()
             run.cancellation.unpark(task)
 
         _let_go(run)

@@ -57,6 +57,9 @@ async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
     use = call.tool_use
     use_id, name = use["toolUseId"], use["name"]
     tool = call.tool
+    if run.cancelled or run.batch_failure is not None:  # a hook that was interrupted goes on all the same
+        return error_result(use_id, unfinished(run, use_id))
+
     if call.input_error is not None:
         return error_result(use_id, f"Error: {call.input_error}. Send the arguments as one JSON object.")
 

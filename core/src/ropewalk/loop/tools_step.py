@@ -81,10 +81,7 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
         return await run_tool(run, call)
 
     # While tools run, a cancel interrupts them, each answering for itself; not the executor that waits for them.
-    parked = task is not None and cancellation.is_parked(task)
-    if task is not None:
-        cancellation.unpark(task)
-
+    parked = task is not None and cancellation.put_aside(task)
     try:
         results = None
         if run.hooks.plan.execute_tools:
@@ -93,8 +90,8 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
         if results is None:
             results = [await run_one(call) for call in batch.calls]
     finally:
-        if parked and task is not None:
-            cancellation.park(task)
+        if task is not None:
+            cancellation.take_back(task, parked=parked)
 
     if not isinstance(results, list) or len(results) != len(batch.calls):
         raise PluginError(

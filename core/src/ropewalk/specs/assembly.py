@@ -27,6 +27,18 @@ class AssemblySpecs(Protocol):
         """
 
     @hookspec(firstresult=True)
+    def provide_sandbox(self, spec: Any, agent: Agent) -> Any:
+        """Makes the sandbox of an agent, at the first use of `agent.sandbox`.
+
+        Args:
+            spec: What the user gave as `sandbox=`, or None for the default.
+            agent: The agent that needs it.
+
+        Returns:
+            A sandbox, or None when the spec is not this plugin's.
+        """
+
+    @hookspec(firstresult=True)
     def adopt(self, parameter: str, value: Any, agent: Agent) -> Any:
         """Turns the value of an Agent parameter into plugins, while the agent is built.
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ropewalk.outcomes import Stop
     from ropewalk.result import AgentResult
     from ropewalk.types import ContentBlock, Message
+    from ropewalk.verdicts import Moment, Verdict
 
 
 class ControlSpecs(Protocol):
@@ -41,6 +42,23 @@ class ControlSpecs(Protocol):
         """Wraps one whole call of the agent.
 
         Return `Denied(text)` without calling on to refuse it: nothing is stored.
+        """
+
+    @hookspec
+    async def intervene(self, moment: Moment, subject: Any, agent: Agent) -> Verdict | None:
+        """Asked at the gates around invocations, model calls and tools, in the innermost step.
+
+        Before something happens, normal plugins are asked first and policies last, on the very subject that will run;
+        afterwards policies are asked first, and once more when a hook changed what will be stored. The first refusal
+        ends the questions. An error stops the run; a policy that does not answer within its `time_limit` is an error.
+
+        Args:
+            moment: Which gate.
+            subject: What passes it; do not write to it.
+            agent: The agent that runs.
+
+        Returns:
+            `Refuse(reason)`, `Replace(subject)`, or None to let it pass.
         """
 
     @hookspec(firstresult=True)

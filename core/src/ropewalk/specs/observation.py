@@ -9,6 +9,7 @@ from ropewalk.markers import hookspec
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
     from ropewalk.events import Event
+    from ropewalk.kits.hooks.tracing import HookCall
 
 
 class ObservationSpecs(Protocol):
@@ -21,3 +22,10 @@ class ObservationSpecs(Protocol):
     @hookspec
     def on_delta(self, event: Event, agent: Agent) -> None:
         """Called for every streamed piece. It is on the hot path and must not block."""
+
+    @hookspec
+    def on_hook_call(self, call: HookCall, agent: Agent) -> None:
+        """Called after every call of every other hook, with plugin, hook, duration, and digests before and after.
+
+        When nobody implements it, calls are not wrapped and cost nothing more. `agent` is None where a hook has none.
+        """

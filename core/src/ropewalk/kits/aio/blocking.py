@@ -82,8 +82,7 @@ def run_blocking(start: Callable[[], Coroutine[Any, Any, T]], cancel: Callable[[
         own.blocked += 1
 
     try:
-        target.loop.call_soon_threadsafe(submit)
-        _wait(call, cancel)
+        _hand_over(lambda: target.loop.call_soon_threadsafe(submit), call, cancel)
     finally:
         if own is not None:
             own.blocked -= 1
@@ -98,8 +97,10 @@ def run_blocking(start: Callable[[], Coroutine[Any, Any, T]], cancel: Callable[[
         error = None  # or the traceback would refer to itself
 
 
-def _wait(call: _Call[Any], cancel: Callable[[], None]) -> None:
+def _hand_over(submit: Callable[[], object], call: _Call[Any], cancel: Callable[[], None]) -> None:
+    """Submits and waits; ctrl-C at any moment in between reaches the work too."""
     try:
+        submit()
         while not call.done.wait(_POLL_SECONDS):
             pass
     except KeyboardInterrupt:

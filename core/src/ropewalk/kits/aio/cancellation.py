@@ -10,18 +10,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from typing import Final
+
+
+_GRACE_SECONDS: Final = 1.0
 
 
 class Cancellation:
     """The cancel state of one run. `request` may be called from any thread."""
 
-    __slots__ = ("_interrupted", "_parked", "_signal", "loop", "requested")
+    __slots__ = ("_aside", "_interrupted", "_over", "_parked", "_signal", "_timer", "loop", "requested")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.requested = False
         self.loop = loop
+        self._aside: set[asyncio.Task[object]] = set()
         self._parked: dict[asyncio.Task[object], int] = {}  # with the cancellations that others had asked for before
-        self._interrupted: set[asyncio.Task[object]] = set()
+        self._interrupted: dict[asyncio.Task[object], int] = {}  # with how often, since the last claim
+        self._timer: asyncio.TimerHandle | None = None
+        self._over = False
         self._signal: threading.Event | None = None
 
     @property
@@ -41,14 +48,48 @@ class Cancellation:
             self._signal.set()
 
         with contextlib.suppress(RuntimeError):  # the loop is closed, and the run with it
-            self.loop.call_soon_threadsafe(self.interrupt_parked)
+            self.loop.call_soon_threadsafe(self._interrupt)
+
+    def _interrupt(self) -> None:
+        if not self._over:
+            self.interrupt_parked()
+            self._timer = self._timer or self.loop.call_later(_GRACE_SECONDS, self._insist)
+
+    def _insist(self) -> None:
+        """Interrupts whoever still waits, or waits again, a second later: a cancelled run always ends."""
+        for task in {*self._parked, *self._aside}:
+            self._stop(task)
+
+        self._timer = self.loop.call_later(_GRACE_SECONDS, self._insist)
+
+    def _stop(self, task: asyncio.Task[object]) -> None:
+        self._interrupted[task] = self._interrupted.get(task, 0) + 1
+        task.cancel()
+
+    def end(self) -> None:
+        """The run is over: nobody is interrupted any more, and the current task is as it was before."""
+        self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+        self.settle()
+
+    def put_aside(self, task: asyncio.Task[object]) -> bool:
+        """Unparks a task that waits for others; a cancel gives those a second first. True when it was parked."""
+        self._aside.add(task)
+        return self._parked.pop(task, None) is not None
+
+    def take_back(self, task: asyncio.Task[object], *, parked: bool) -> None:
+        """Ends `put_aside`, whose answer is `parked`."""
+        self._aside.discard(task)
+        if parked:
+            self.park(task)
 
     def interrupt_parked(self, but: asyncio.Task[object] | None = None) -> None:
         """Interrupts every parked task, except `but`. On the run's loop only."""
         for task in list(self._parked):
             if task is not but and task not in self._interrupted:
-                self._interrupted.add(task)
-                task.cancel()
+                self._stop(task)
 
     def park(self, task: asyncio.Task[object]) -> bool:
         """Allows interruptions of the task; True when it was not parked before and `unpark` is due."""
@@ -75,8 +116,11 @@ class Cancellation:
         if task is None or task not in self._interrupted:
             return False
 
-        self._interrupted.discard(task)
-        return task.uncancel() <= self._parked.get(task, 0)
+        left = task.cancelling()
+        for _ in range(self._interrupted.pop(task)):
+            left = task.uncancel()
+
+        return left <= self._parked.get(task, 0)
 
     def comes_from_outside(self) -> bool:
         """Whether somebody else has cancelled the current task since it was parked."""
@@ -89,4 +133,4 @@ class Cancellation:
             self.claim()
 
     def _of_others(self, task: asyncio.Task[object]) -> int:
-        return task.cancelling() - (task in self._interrupted)
+        return task.cancelling() - self._interrupted.get(task, 0)

@@ -36,18 +36,20 @@ class Link:
         function: The implementation as it was written.
         plugin_name: The plugin's name.
         hook: The hook's name.
+        tier: The plugin's tier.
         observer: Whether its errors are logged instead of raised.
     """
 
-    __slots__ = ("call", "function", "hook", "index", "observer", "plugin_name")
+    __slots__ = ("call", "function", "hook", "index", "observer", "plugin_name", "tier")
 
-    def __init__(self, call: Call, index: int, function: Call, plugin_name: str, hook: str, observer: bool) -> None:
+    def __init__(self, call: Call, index: int, function: Call, plugin_name: str, hook: str, tier: str) -> None:
         self.call = call
         self.index = index
         self.function = function
         self.plugin_name = plugin_name
         self.hook = hook
-        self.observer = observer
+        self.tier = tier
+        self.observer = tier == "observer"
 
     def __repr__(self) -> str:
         return f"<{self.hook} of {self.plugin_name}>"
@@ -62,6 +64,7 @@ class Plan:
     """The links of every hook, in calling order; an empty tuple where nobody implements it."""
 
     provide_model: Links = ()
+    provide_sandbox: Links = ()
     adopt: Links = ()
     on_agent_ready: Links = ()
     init_agent: Links = ()
@@ -78,10 +81,12 @@ class Plan:
     check_call: Links = ()
     admit: Links = ()
     around_invocation: Links = ()
+    intervene: Links = ()
     decide_stop: Links = ()
     decide_continue: Links = ()
     on_event: Links = ()
     on_delta: Links = ()
+    on_hook_call: Links = ()
     write_records: Links = ()
 
 
@@ -122,7 +127,7 @@ def blueprint(plugins: tuple[Key, ...]) -> Plan:
         index = places[registered.plugin]
         _, name, tier, _ = plugins[index]
         found = checked[index][hook, getattr(registered.function, "__func__")]  # noqa: B009 - a bound method
-        return Link(found.call, index, found.function, name, hook, tier == "observer")
+        return Link(found.call, index, found.function, name, hook, tier)
 
     def rank(registered: pluggy.HookImpl) -> tuple[int, float, int, int]:
         index = places[registered.plugin]

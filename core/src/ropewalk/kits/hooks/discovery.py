@@ -77,6 +77,7 @@ class Registry:
         instances: Plugin instances that agents share, by name; made on first use.
         failures: Plugins that could not be loaded, by name, with the reason.
         warned: Names that were warned about.
+        policies: The policies in force, by name; None before they are read.
         assembled: Hooks that need nothing of an agent's own, by what was asked for.
     """
 
@@ -85,6 +86,7 @@ class Registry:
     instances: dict[str, Any] = field(default_factory=dict)
     failures: dict[str, BaseException] = field(default_factory=dict)
     warned: set[str] = field(default_factory=set)
+    policies: dict[str, Any] | None = None
     assembled: dict[Any, Hooks] = field(default_factory=dict)
 
 

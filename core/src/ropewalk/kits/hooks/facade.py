@@ -7,23 +7,30 @@ is too much.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from ropewalk.kits.hooks import verbs
 from ropewalk.kits.hooks.blueprint import Links, Plan, blueprint, key_of
+from ropewalk.kits.hooks.gates import pass_gates
 from ropewalk.kits.hooks.refusals import check_plugin
+from ropewalk.kits.hooks.tracing import traced
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
     from ropewalk.edits import ContextReason, ContextRequest, HistoryEdit
     from ropewalk.events import Event
     from ropewalk.invocation import CallOptions, Denied, Invocation
+    from ropewalk.kits.hooks.tracing import HookCall
     from ropewalk.model import Model, ModelRequest
     from ropewalk.outcomes import Failure, ModelOutcome, Retry, Stop, ToolsOutcome
     from ropewalk.records import Record
     from ropewalk.result import AgentResult
     from ropewalk.tools import Tool, ToolBatch, ToolCall
     from ropewalk.types import ContentBlock, Message, ToolResult
+    from ropewalk.verdicts import Moment, Refuse
+
+
+S = TypeVar("S")
 
 
 @final
@@ -39,7 +46,7 @@ class Hooks:
     __slots__ = ("own", "plan", "plugins")
 
     def __init__(self, plan: Plan, plugins: tuple[Any, ...], own: int = 0) -> None:
-        self.plan = plan
+        self.plan = traced(plan, plugins) if plan.on_hook_call else plan
         self.plugins = plugins
         self.own = own
 
@@ -78,6 +85,11 @@ class Hooks:
     def provide_model(self, spec: str | None, agent: Agent) -> Model | None:
         """Asks for the model of a model string."""
         links = self.plan.provide_model
+        return verbs.call_first(links, self.plugins, (spec, agent)) if links else None
+
+    def provide_sandbox(self, spec: Any, agent: Agent) -> Any:
+        """Asks for the agent's sandbox."""
+        links = self.plan.provide_sandbox
         return verbs.call_first(links, self.plugins, (spec, agent)) if links else None
 
     def provide_tool(self, spec: Any, agent: Agent) -> Tool | list[Tool] | None:
@@ -131,6 +143,16 @@ class Hooks:
         links = self.plan.admit
         return await verbs.first(links, self.plugins, (options, agent)) if links else None
 
+    async def intervene(
+        self, moment: Moment, subject: S, agent: Agent, *, policies_only: bool = False
+    ) -> tuple[S, Refuse | None]:
+        """Sends a subject through the gates: the subject as it passed, and the refusal if there is one."""
+        links = self.plan.intervene
+        if not links:
+            return subject, None
+
+        return await pass_gates(links, self.plugins, moment, subject, agent, policies_only=policies_only)
+
     async def decide_stop(self, cycle: int, agent: Agent) -> Stop | None:
         """Asks whether the run stops at the top of a cycle."""
         links = self.plan.decide_stop
@@ -173,6 +195,12 @@ class Hooks:
         links = self.plan.on_delta
         if links:
             verbs.call(links, self.plugins, (event, agent))
+
+    def on_hook_call(self, call: HookCall, agent: Agent) -> None:
+        """Tells of a call of another hook."""
+        links = self.plan.on_hook_call
+        if links:
+            verbs.call(links, self.plugins, (call, agent))
 
     async def write_records(self, records: Sequence[Record], agent: Agent) -> None:
         """Stores records. Build none when `plan.write_records` is empty."""

@@ -14,6 +14,7 @@ from ropewalk.kits.hooks.discovery import registry
 from ropewalk.kits.hooks.facade import Hooks
 from ropewalk.kits.hooks.loading import find, is_pair, load_or_skip, load_with, made, switched_off
 from ropewalk.kits.hooks.parameters import KNOWN_PLUGINS
+from ropewalk.kits.hooks.policy import is_policy, policies
 from ropewalk.kits.hooks.refusals import check_plugin, did_you_mean
 
 VARIABLE: Final = "ROPEWALK_PLUGINS"
@@ -53,12 +54,18 @@ class Gathering:
 
     def hooks(self) -> Hooks:
         """The result."""
-        others = (plugin for name, plugin in self.others.items() if name not in self.own)
-        plugins = (*self.own.values(), *others)  # each was checked when it was made or added
+        others = {**self.others, **policies()}
+        plugins = (
+            *self.own.values(),
+            *(each for name, each in others.items() if name not in self.own),
+        )  # each was checked when it was made or added
         return Hooks(blueprint(tuple(map(key_of, plugins))), plugins, len(self.own))
 
     def switch_off(self, name: str, by: str) -> None:
         """Keeps an installed plugin out. A name that is not installed is fine if it exists at all."""
+        if is_policy(name, by):
+            return
+
         known = {*registry().installed, *KNOWN_PLUGINS}
         if name not in known:
             message = (
@@ -93,6 +100,9 @@ class Gathering:
     def add_instance(self, plugin: object, source: str) -> None:
         """Adds a plugin of the agent's own; one object may come twice, two of one name may not."""
         name = check_plugin(plugin)
+        if plugin is not policies().get(name) and is_policy(name, source):
+            raise PluginError(f"{source} holds a plugin named {name!r}, the name of a policy in force: rename it")
+
         present = self.own.setdefault(name, plugin)
         if present is not plugin:
             raise PluginError(

@@ -22,7 +22,9 @@ TIERS: Final = ("policy", "normal", "observer")
 Refuse: TypeAlias = Callable[..., PluginError]
 """`refusal` with the plugin, and the definition in question, filled in."""
 
-OBSERVABLE: Final = frozenset({"init_agent", "on_agent_ready", "on_close", "on_delta", "on_event", "provide_commands"})
+OBSERVABLE: Final = frozenset(
+    {"init_agent", "on_agent_ready", "on_close", "on_delta", "on_event", "on_hook_call", "provide_commands"}
+)
 """What a plugin of the observer tier may implement: nothing in which an answer or an error could change a run."""
 
 _carriers: WeakKeyDictionary[type, bool] = WeakKeyDictionary()

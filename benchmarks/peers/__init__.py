@@ -1,0 +1,1 @@
+"""One driver per framework, and what each needs installed."""
