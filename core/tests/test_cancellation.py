@@ -600,17 +600,18 @@ async def test_a_cancel_from_outside_is_not_lost_while_a_stream_is_closed():
 async def test_a_stream_that_is_slow_to_close_does_not_hold_a_cancelled_run():
     closed = []
 
-    async def never_closes():
-        try:
-            agent.cancel()
-            yield {"messageStart": {}}
-        finally:
+    class NeverCloses:
+        async def stream(self, request):
             try:
-                await asyncio.Event().wait()
+                agent.cancel()
+                yield {"messageStart": {}}
             finally:
-                closed.append(True)
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    closed.append(True)
 
-    agent = Agent(model=FakeModel(never_closes))
+    agent = Agent(model=NeverCloses())
 
     assert (await soon(agent.invoke_async("go"))).stop_reason == "cancelled"
     assert closed == [True]

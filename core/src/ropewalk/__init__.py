@@ -37,6 +37,7 @@ from ropewalk.result import AgentResult
 from ropewalk.state import JSONState
 from ropewalk.tools import Tool, ToolBatch, ToolCall, error_result
 from ropewalk.types import Message, StreamEvent, ToolResult, ToolSpec, ToolUse, Usage
+from ropewalk.verdicts import Moment, Refuse, Replace, Verdict
 
 if TYPE_CHECKING:  # what a type checker sees of the names that plugins bring
     from ropewalk_console import CompositeCallbackHandler as CompositeCallbackHandler
@@ -75,8 +76,11 @@ __all__ = [
     "ModelOutcome",
     "ModelRequest",
     "ModelThrottledException",
+    "Moment",
     "PluginError",
     "Record",
+    "Refuse",
+    "Replace",
     "Retry",
     "RopewalkError",
     "Stop",
@@ -91,6 +95,7 @@ __all__ = [
     "ToolsOutcome",
     "UnknownModelError",
     "Usage",
+    "Verdict",
     "error_result",
     "hookimpl",
     "hookspec",

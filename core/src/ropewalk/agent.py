@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from ropewalk.call_options import CallGiven, checked_given
-from ropewalk.errors import AgentClosedError
+from ropewalk.errors import AgentClosedError, MissingPluginError
 from ropewalk.history import History
 from ropewalk.identity import checked_agent_id, checked_model, system_blocks
 from ropewalk.invocation import CallOptions
@@ -37,7 +37,8 @@ class Agent:
     """
 
     __slots__ = (
-        "__weakref__", "_cancel_requested", "_cells", "_closed", "_model", "_runs", "_system", "_to_initialise",
+        "__weakref__", "_cancel_requested", "_cells", "_closed", "_model", "_runs", "_sandbox", "_system",
+        "_to_initialise",
         "agent_id", "description", "history", "hooks", "name", "record_direct_tool_call", "state", "tool_registry",
     )  # fmt: skip
 
@@ -120,6 +121,7 @@ class Agent:
         self._runs: list[Run] = []
         self._cancel_requested = False
         self._closed = False
+        self._sandbox: Any = None
         given = {
             parameter: value
             for parameter, value, unset in (
@@ -248,6 +250,20 @@ class Agent:
     def system_prompt_content(self) -> list[SystemContentBlock] | None:
         """The blocks of the system prompt; None when there is none."""
         return list(self._system) or None
+
+    @property
+    def sandbox(self) -> Any:
+        """Where commands and code run; made by a sandbox plugin at the first use.
+
+        Raises:
+            MissingPluginError: No sandbox plugin is active.
+        """
+        if self._sandbox is None:
+            self._sandbox = self.hooks.provide_sandbox(None, self)
+            if self._sandbox is None:
+                raise MissingPluginError("agent.sandbox", "ropewalk-sandbox-local")
+
+        return self._sandbox
 
     def plugin_state(self, plugin: str) -> JSONState:
         """The JSON cell that the kernel keeps for one plugin of this agent. Plugins keep no state of their own."""

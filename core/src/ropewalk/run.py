@@ -15,7 +15,7 @@ from ropewalk.kits.aio.seam import current_seam
 from ropewalk.metrics import EventLoopMetrics
 from ropewalk.records import Journal
 from ropewalk.tools import CancelSignal, ToolCall
-from ropewalk.types import ToolResult, ToolUse
+from ropewalk.types import Message, ToolResult, ToolUse
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
@@ -50,6 +50,8 @@ class Run:
         "_follow_deltas",
         "_follow_events",
         "_follower_error",
+        "_held",
+        "_held_of",
         "_seam",
         "agent",
         "answered",
@@ -72,6 +74,8 @@ class Run:
         "nameless_turns",
         "now",
         "options",
+        "passed_message",
+        "passed_results",
         "started",
         "state",
         "streamed",
@@ -85,6 +89,8 @@ class Run:
         self._seam = current_seam()
         self._channel = channel
         self._follower_error: Exception | None = None
+        self._held: list[Streamed] | None = None
+        self._held_of: dict[str, list[Event]] = {}
         self.agent = agent
         self.id = self._seam.new_id("run_")
         self.options = options
@@ -106,6 +112,8 @@ class Run:
         self.started: dict[str, int] = {}
         self.finished: dict[str, ToolResult] = {}
         self.batch_failure: BaseException | None = None
+        self.passed_message: Message | None = None
+        self.passed_results: dict[str, ToolResult] = {}
         self.journal: Journal | None = None
         self.model_chain: Callable[[ModelRequest], Awaitable[ModelOutcome | Retry]]
         self.tools_chain: Callable[[Any], Awaitable[ToolsOutcome]]
@@ -118,6 +126,7 @@ class Run:
         plan = hooks.plan
         self._follow_events = self._channel is not None or bool(plan.on_event)
         self._follow_deltas = self._channel is not None or bool(plan.on_delta)
+        self._held = [] if plan.intervene and any(map(_holds_output, hooks.plugins)) else None
         if plan.write_records and self.journal is None:
             self.journal = Journal(self.id)
 
@@ -156,8 +165,40 @@ class Run:
         if not self._follow_deltas:
             return None
 
+        return self._follower() if self._held is None else self._hold
+
+    def _follower(self) -> Callable[[Streamed], bool]:
         channel = self._channel
         return channel.push if channel is not None and not self.hooks.plan.on_delta else self._push_delta
+
+    def _hold(self, event: Streamed) -> bool:
+        """Keeps a piece back until the output gate has passed, as a policy with `holds_output` demands."""
+        if self._held is not None:
+            self._held.append(event)
+
+        return False
+
+    def drop_held(self) -> None:
+        """Forgets what was held back of an attempt that failed."""
+        if self._held:
+            self._held = []
+
+    async def release_held(self, instead: Message | None) -> None:
+        """Shows what was held back of an answer, or the texts of the message that took its place."""
+        if self._held is None or not self._follow_deltas:
+            return
+
+        held, self._held = self._held, []
+        show = self._follower()
+        for event in held if instead is None else _as_deltas(instead):
+            if show(event):
+                await self.let_consumer_catch_up()
+
+    def release_held_of(self, use_id: str, *, show: bool) -> None:
+        """Shows or drops what a tool has streamed, once its result has been judged."""
+        for event in self._held_of.pop(use_id, ()):
+            if show:
+                self._push_from_tool(event)
 
     def _push_delta(self, event: Streamed) -> bool:
         typed = delta_of(event) if isinstance(event, dict) else event
@@ -176,6 +217,10 @@ class Run:
             return
 
         event = ToolStreamed(tool_use, data)
+        if self._held is not None:
+            self._held_of.setdefault(tool_use["toolUseId"], []).append(event)
+            return
+
         loop = self.cancellation.loop
         if _running_loop() is loop:
             self._push_from_tool(event)
@@ -258,6 +303,15 @@ class Run:
         finally:
             if task is not None and parked:
                 self.cancellation.park(task)
+
+
+def _holds_output(plugin: Any) -> bool:
+    return getattr(type(plugin), "tier", "normal") == "policy" and bool(getattr(plugin, "holds_output", False))
+
+
+def _as_deltas(message: Message) -> list[Streamed]:
+    texts = [block["text"] for block in message["content"] if "text" in block]
+    return [{"contentBlockDelta": {"contentBlockIndex": i, "delta": {"text": text}}} for i, text in enumerate(texts)]
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -93,6 +94,10 @@ class ToolCall:
     def emit(self, data: Any) -> None:
         """Shows an intermediate value to whoever follows the run (a `tool_stream` event). Never blocks."""
         self._run.tool_streamed(self.tool_use, data)
+
+    def private(self) -> ToolCall:
+        """A copy whose arguments nobody else holds, so that what a gate has seen is what runs."""
+        return ToolCall(self._run, copy.deepcopy(self.tool_use), self.tool, self.input_error, self.attempt)
 
     def with_input(self, value: dict[str, Any]) -> ToolCall:
         """A call of the same use with other arguments; the history keeps what the model asked for."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ropewalk.errors import MaxTokensReachedException, ModelError
 from ropewalk.events import CycleStarted, MessageAdded
 from ropewalk.kits.messages.rules import is_legal_tool_name, tool_uses
-from ropewalk.loop import context
+from ropewalk.loop import context, gates
 from ropewalk.loop.model_step import call_model
 from ropewalk.loop.model_turn import model_turn
 from ropewalk.loop.tool_step import invoke_tool
@@ -141,6 +141,9 @@ async def _after_tools(run: Run, done: ToolsOutcome) -> AgentResult | None:
             [{"text": done.end_turn}] if isinstance(done.end_turn, str) else list(done.end_turn)
         )
         message: Message = {"role": "assistant", "content": content}
+        if run.hooks.plan.intervene:
+            message = await gates.last_look_at_message(run, message)
+
         await _append(run, message)
         return AgentResult("end_turn", message, run.metrics, run.state)
 

@@ -10,9 +10,10 @@ from ropewalk.errors import ConcurrencyException, InvalidPromptError, PluginErro
 from ropewalk.events import RunEnded, RunFailed, RunStarted
 from ropewalk.invocation import CallOptions, Denied, Invocation
 from ropewalk.kits.aio.channel import Channel
+from ropewalk.kits.hooks.policy import policy_digest
 from ropewalk.kits.messages.prompt import prompt_messages
 from ropewalk.kits.messages.rules import NEVER_STARTED
-from ropewalk.loop import context
+from ropewalk.loop import context, gates
 from ropewalk.loop.cycles import cancelled_result, run_cycles
 from ropewalk.loop.tool_step import CANCELLED_BEFORE
 from ropewalk.result import AgentResult
@@ -145,11 +146,17 @@ async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult
     return result
 
 
-async def _run(run: Run, invocation: Invocation) -> AgentResult:
+async def _run(run: Run, invocation: Invocation) -> AgentResult | Denied:
     """The innermost step: append the input, run the cycles, and take the input back when nothing came of it."""
     history = run.history
+    if run.hooks.plan.intervene:
+        invocation, refusal = await run.hooks.intervene("before_invocation", invocation, run.agent)
+        if refusal is not None:
+            return Denied(gates.denied(refusal))
+
     if run.journal:
-        run.journal.add("run_started", {"invocation_state": sorted(map(str, run.invocation_state))})
+        keys = sorted(map(str, run.invocation_state))
+        run.journal.add("run_started", {"invocation_state": keys, "policies": policy_digest()})
 
     mark = history.add_input(invocation.messages)
     version = history.version

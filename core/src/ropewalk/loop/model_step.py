@@ -11,6 +11,7 @@ from ropewalk.errors import ModelError
 from ropewalk.events import ToolInputDelta
 from ropewalk.kits.aio.channel import Streamed
 from ropewalk.kits.messages.assembly import Assembly
+from ropewalk.loop import gates
 from ropewalk.model import ModelRequest
 from ropewalk.outcomes import ModelOutcome
 from ropewalk.types import StreamEvent
@@ -38,6 +39,12 @@ async def call_model(run: Run, request: ModelRequest) -> ModelOutcome:
     if run.journal:
         run.journal.add("model_started", {"cycle": run.cycle, "attempt": run.attempt})
 
+    guarded = bool(run.hooks.plan.intervene)
+    if guarded:
+        request, refused = await gates.before_model(run, request)
+        if refused is not None:
+            return refused
+
     assembly = Assembly()
     try:
         outcome = await _consume(run, request, assembly)
@@ -47,7 +54,7 @@ async def call_model(run: Run, request: ModelRequest) -> ModelOutcome:
         raise
 
     run.metrics.add_usage(outcome.usage, outcome.latency_ms)
-    return outcome
+    return await gates.after_model(run, outcome) if guarded else outcome
 
 
 async def _consume(run: Run, request: ModelRequest, assembly: Assembly) -> ModelOutcome:

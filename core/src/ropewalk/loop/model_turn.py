@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ropewalk.errors import ContextWindowOverflowException, PluginError
 from ropewalk.events import AttemptDiscarded
-from ropewalk.loop import context
+from ropewalk.loop import context, gates
 from ropewalk.model import ModelRequest
 from ropewalk.outcomes import Failure, ModelOutcome, Retry
 
@@ -53,7 +53,7 @@ async def model_turn(run: Run) -> ModelOutcome:
             continue
 
         if isinstance(outcome, ModelOutcome):
-            return outcome
+            return await gates.last_look_at_model(run, outcome) if run.hooks.plan.intervene else outcome
 
         if run.cancelled:
             return _nothing()

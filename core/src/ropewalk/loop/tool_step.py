@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ropewalk.kits.aio.isolation import Isolated
 from ropewalk.kits.json_values import clean_text, strict_json
 from ropewalk.kits.messages.rules import is_legal_tool_name
+from ropewalk.loop import gates
 from ropewalk.tools import Tool, ToolCall, effect_of, error_result
 from ropewalk.types import ToolResult
 
@@ -71,10 +72,17 @@ async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
         )
         return error_result(use_id, known)
 
+    if run.hooks.plan.intervene:
+        call, refused = await gates.before_tool(run, call)
+        if refused is not None:
+            return refused
+
+        tool = call.tool or tool
+
     call.attempt = run.started.get(use_id, 0) + 1
     journal = run.journal
     if journal:
-        started = {"tool_use": use, "effect": effect_of(tool), "attempt": call.attempt, "cycle": run.cycle}
+        started = {"tool_use": call.tool_use, "effect": effect_of(tool), "attempt": call.attempt, "cycle": run.cycle}
         journal.add("tool_started", strict_json(started))
         await run.commit()
         if run.cancelled:  # while it was written, which is not interrupted
@@ -83,6 +91,9 @@ async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
     run.started[use_id] = call.attempt
     began = run.now()
     result = await _outcome(run, call, tool)
+    if run.hooks.plan.intervene:
+        result = await _gated(run, result)
+
     run.metrics.add_tool(name, run.now() - began, success=result["status"] == "success")
     run.finished[use_id] = result
     if journal:
@@ -90,6 +101,15 @@ async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
         await run.commit()
 
     return result
+
+
+async def _gated(run: Run, result: ToolResult) -> ToolResult:
+    """The result as it passed the gates; one that could not be judged is withheld, and the error stops the run."""
+    try:
+        return await gates.after_tool(run, result)
+    except Exception as error:  # noqa: BLE001 - raised again by the tools step
+        _fail(run, error)
+        return error_result(result["toolUseId"], f"The result is withheld: {type(error).__name__}")
 
 
 async def _outcome(run: Run, call: ToolCall, tool: Tool) -> ToolResult:

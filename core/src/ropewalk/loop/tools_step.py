@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ropewalk.errors import PluginError
 from ropewalk.events import MessageAdded, ToolsStarting
+from ropewalk.loop import gates
 from ropewalk.loop.tool_step import checked_result, run_tool, unfinished
 from ropewalk.outcomes import ModelOutcome, ToolsOutcome
 from ropewalk.tools import ToolBatch, ToolCall, error_result
@@ -29,11 +30,7 @@ async def run_tools(run: Run, uses: list[ToolUse], outcome: ModelOutcome) -> Too
     run.batch_failure = None
     done: ToolsOutcome | None = None
     try:
-        if run.followed:
-            await run.emit(ToolsStarting(uses))
-
-        if not run.cancelled:
-            done = await run.tools_chain(ToolBatch(calls, run.invocation_state))
+        done = await _through_hooks(run, calls)
     except asyncio.CancelledError:
         if not run.cancellation.claim():
             _append(run, calls, None)
@@ -43,12 +40,6 @@ async def run_tools(run: Run, uses: list[ToolUse], outcome: ModelOutcome) -> Too
         _append(run, calls, None)
         await run.commit()
         raise
-
-    if done is not None and not isinstance(done, ToolsOutcome):
-        _append(run, calls, None)
-        raise PluginError(
-            f"around_tools returned {type(done).__name__}: return what call_next returned, or a ToolsOutcome"
-        )
 
     results = _append(run, calls, done)
     if run.journal:
@@ -62,6 +53,26 @@ async def run_tools(run: Run, uses: list[ToolUse], outcome: ModelOutcome) -> Too
         await run.emit(MessageAdded(run.history.messages[-1]))
 
     return ToolsOutcome(results, done.end_turn if done is not None else None)
+
+
+async def _through_hooks(run: Run, calls: tuple[ToolCall, ...]) -> ToolsOutcome | None:
+    """What the chain came to; None when the run is cancelled before it starts."""
+    if run.followed:
+        await run.emit(ToolsStarting([call.tool_use for call in calls]))
+
+    if run.cancelled:
+        return None
+
+    done = await run.tools_chain(ToolBatch(calls, run.invocation_state))
+    if not isinstance(done, ToolsOutcome):
+        raise PluginError(
+            f"around_tools returned {type(done).__name__}: return what call_next returned, or a ToolsOutcome"
+        )
+
+    if not run.hooks.plan.intervene:
+        return done
+
+    return ToolsOutcome(await gates.last_look_at_results(run, _results(run, calls, done)), done.end_turn)
 
 
 def _raise_failure(run: Run) -> NoReturn:
@@ -103,16 +114,21 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
 
 
 def _append(run: Run, calls: tuple[ToolCall, ...], done: ToolsOutcome | None) -> list[ToolResult]:
-    """Appends one result per use: from the chain, else as far as calls had finished, else an error that says so."""
+    """Appends one result per use."""
+    results = _results(run, calls, done)
+    blocks: list[ContentBlock] = [{"toolResult": result} for result in results]
+    run.history.add_user(blocks)
+    return results
+
+
+def _results(run: Run, calls: tuple[ToolCall, ...], done: ToolsOutcome | None) -> list[ToolResult]:
+    """One result per use: from the chain, else as far as calls had finished, else an error that says so."""
     given: dict[str, Any] = {}
     for result in done.results if done is not None else ():
         if isinstance(result, dict):
             given.setdefault(str(result.get("toolUseId")), result)
 
-    results = [_result(run, call, given) for call in calls]
-    blocks: list[ContentBlock] = [{"toolResult": result} for result in results]
-    run.history.add_user(blocks)
-    return results
+    return [_result(run, call, given) for call in calls]
 
 
 def _result(run: Run, call: ToolCall, given: dict[str, Any]) -> ToolResult:

@@ -12,7 +12,6 @@ import contextlib
 import threading
 from typing import Final
 
-
 _GRACE_SECONDS: Final = 1.0
 
 

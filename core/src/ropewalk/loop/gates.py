@@ -1,0 +1,117 @@
+"""Where the gates stand in the loop, and what a refusal turns into.
+
+What passed a gate is remembered as a copy: what a hook changes afterwards is looked at once more by the policies before
+it is stored. With nobody who intervenes none of this runs.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+from ropewalk.outcomes import ModelOutcome
+from ropewalk.tools import ToolCall, error_result
+from ropewalk.types import Message, ToolResult
+
+if TYPE_CHECKING:
+    from ropewalk.model import ModelRequest
+    from ropewalk.run import Run
+    from ropewalk.verdicts import Refuse
+
+
+def denied(refusal: Refuse) -> str:
+    """What stands in the place of what was refused."""
+    return f"DENIED: {refusal.reason}"
+
+
+async def before_model(run: Run, request: ModelRequest) -> tuple[ModelRequest, ModelOutcome | None]:
+    """The request that may be sent, or the outcome instead of it."""
+    run.drop_held()
+    request, refusal = await run.hooks.intervene("before_model_call", request, run.agent)
+    if refusal is None:
+        return request, None
+
+    outcome = ModelOutcome.saying(denied(refusal))
+    run.passed_message = copy.deepcopy(outcome.message)
+    return request, outcome
+
+
+async def after_model(run: Run, outcome: ModelOutcome) -> ModelOutcome:
+    """The outcome that may leave the innermost step; what was held back for it is shown or dropped."""
+    return await _model_gate(run, outcome, last=False)
+
+
+async def last_look_at_model(run: Run, outcome: ModelOutcome) -> ModelOutcome:
+    """The outcome that may be stored: asked again when a hook changed what had passed."""
+    if outcome.message == run.passed_message:
+        return outcome
+
+    return await _model_gate(run, outcome, last=True)
+
+
+async def _model_gate(run: Run, outcome: ModelOutcome, *, last: bool) -> ModelOutcome:
+    passed, refusal = await run.hooks.intervene("after_model_call", outcome, run.agent, policies_only=last)
+    if refusal is not None:
+        passed = _withheld(outcome, denied(refusal))
+
+    run.passed_message = copy.deepcopy(passed.message)
+    if not last:
+        await run.release_held(None if passed is outcome else passed.message)
+
+    return passed
+
+
+def _withheld(outcome: ModelOutcome, text: str) -> ModelOutcome:
+    if outcome.stop_reason == "cancelled":
+        return ModelOutcome({"role": "assistant", "content": []}, "cancelled", outcome.usage, outcome.latency_ms)
+
+    message: Message = {"role": "assistant", "content": [{"text": text}]}
+    return ModelOutcome(message, "end_turn", outcome.usage, outcome.latency_ms)
+
+
+async def last_look_at_message(run: Run, message: Message) -> Message:
+    """A message that a hook puts in the model's place."""
+    return (await last_look_at_model(run, ModelOutcome(message, "end_turn"))).message
+
+
+async def before_tool(run: Run, call: ToolCall) -> tuple[ToolCall, ToolResult | None]:
+    """The call that will run, nobody else's to change any more, or the result instead of it."""
+    call = call.private()
+    use_id = call.tool_use["toolUseId"]
+    call, refusal = await run.hooks.intervene("before_tool_call", call, run.agent)
+    if call.tool_use["toolUseId"] != use_id or call.tool is None:
+        return call, error_result(
+            use_id, "Error: an intervention replaced the call by one of another id or without a tool"
+        )
+
+    return call, None if refusal is None else _passed(run, error_result(use_id, denied(refusal)))
+
+
+async def after_tool(run: Run, result: ToolResult) -> ToolResult:
+    """The result that may leave the innermost step."""
+    return await _tool_gate(run, result, last=False)
+
+
+async def last_look_at_results(run: Run, results: list[ToolResult]) -> list[ToolResult]:
+    """The results that may be stored: asked again where a hook changed what had passed."""
+    return [
+        result if result == run.passed_results.get(result["toolUseId"]) else await _tool_gate(run, result, last=True)
+        for result in results
+    ]
+
+
+async def _tool_gate(run: Run, result: ToolResult, *, last: bool) -> ToolResult:
+    use_id = result["toolUseId"]
+    passed, refusal = await run.hooks.intervene("after_tool_call", result, run.agent, policies_only=last)
+    if refusal is not None:
+        passed = error_result(use_id, denied(refusal))
+    elif passed is not result:
+        passed = {**passed, "toolUseId": use_id}
+
+    run.release_held_of(use_id, show=refusal is None)
+    return _passed(run, passed)
+
+
+def _passed(run: Run, result: ToolResult) -> ToolResult:
+    run.passed_results[result["toolUseId"]] = copy.deepcopy(result)
+    return result
