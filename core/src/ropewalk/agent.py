@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from ropewalk.call_options import CallGiven, checked_given
 from ropewalk.errors import AgentClosedError, MissingPluginError
 from ropewalk.history import History
 from ropewalk.identity import checked_agent_id, checked_model, system_blocks
 from ropewalk.invocation import CallOptions
 from ropewalk.kits.aio.blocking import run_blocking
 from ropewalk.kits.hooks.activation import assemble
+from ropewalk.kits.hooks.call_options import CallGiven, checked_given
+from ropewalk.kits.hooks.models import resolve_model
 from ropewalk.kits.messages.message_list import MessageList
+from ropewalk.kits.state import JSONState
 from ropewalk.loop.invocation import invoke
-from ropewalk.models import resolve_model
 from ropewalk.registry import ToolRegistry, collect_tools
 from ropewalk.result import AgentResult
 from ropewalk.sentinels import DEFAULT, Default
-from ropewalk.state import JSONState
 from ropewalk.streaming import stream
 from ropewalk.types import AgentInput, Message, SystemContentBlock
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ropewalk.metrics import EventLoopMetrics
+from ropewalk.kits.metrics import EventLoopMetrics
 from ropewalk.types import Message, StopReason
 
 

@@ -12,7 +12,7 @@ from ropewalk.history import History
 from ropewalk.kits.aio.cancellation import Cancellation
 from ropewalk.kits.aio.channel import Channel, Streamed
 from ropewalk.kits.aio.seam import current_seam
-from ropewalk.metrics import EventLoopMetrics
+from ropewalk.kits.metrics import EventLoopMetrics
 from ropewalk.records import Journal
 from ropewalk.tools import CancelSignal, ToolCall
 from ropewalk.types import Message, ToolResult, ToolUse

@@ -29,22 +29,18 @@ async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, 
             while events:
                 event = take()
                 if type(event) is dict:
-                    body = event.get("contentBlockDelta")
-                    if body is not None and "text" in body["delta"]:  # nearly all there is: nothing is built for it
-                        yield {"event": event}
-                        yield {"data": body["delta"]["text"], "delta": body["delta"]}
-                        continue
+                    if "contentBlockDelta" in event:
+                        delta = event["contentBlockDelta"]["delta"]
+                        if "text" in delta:  # nearly all there is: nothing is built for it
+                            yield {"event": event}
+                            yield {"data": delta["text"], "delta": delta}
+                            continue
 
                     event = delta_of(event)
 
-                if isinstance(event, Delta):
-                    yield {"event": event.raw}
-                    if type(event) is RawDelta:
-                        continue
-
-                shown = event.as_dict()  # type: ignore[union-attr]
-                result = shown.get("result", result)
-                yield shown
+                for shown in _dicts(event):
+                    result = shown.get("result", result)
+                    yield shown
 
         answer, error = await task
         if error is not None:
@@ -59,6 +55,14 @@ async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, 
             await asyncio.wait([task])
             with contextlib.suppress(asyncio.CancelledError):
                 task.exception()  # taken, or the task would keep the error, its frames, and so the agent
+
+
+def _dicts(event: Any) -> tuple[dict[str, Any], ...]:
+    """What consumers see of an event: a streamed piece with content is preceded by the provider's own event."""
+    if not isinstance(event, Delta):
+        return (event.as_dict(),)
+
+    return ({"event": event.raw},) if type(event) is RawDelta else ({"event": event.raw}, event.as_dict())
 
 
 async def _settled(

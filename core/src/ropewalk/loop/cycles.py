@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ropewalk.errors import MaxTokensReachedException, ModelError
@@ -17,11 +18,8 @@ from ropewalk.result import AgentResult
 from ropewalk.types import ContentBlock, Message, StopReason, ToolUse
 
 if TYPE_CHECKING:
-    from ropewalk.model import ModelRequest
     from ropewalk.outcomes import ToolsOutcome
     from ropewalk.run import Run
-    from ropewalk.tools import ToolBatch, ToolCall
-    from ropewalk.types import ToolResult
 
 _NAMELESS_TURNS: Final = 8  # a bound on a fault, not a budget: a model that can name a tool does so at once
 CANCELLED_TEXT = "Cancelled by user"
@@ -29,20 +27,10 @@ CANCELLED_TEXT = "Cancelled by user"
 
 def compose(run: Run) -> None:
     """Builds the run's chains around their innermost steps, once per set of hooks."""
-
-    async def model_step(request: ModelRequest) -> ModelOutcome:
-        return await call_model(run, request)
-
-    async def tools_step(batch: ToolBatch) -> ToolsOutcome:
-        return await execute_batch(run, batch)
-
-    async def tool_step(call: ToolCall) -> ToolResult:
-        return await invoke_tool(run, call)
-
     hooks, agent = run.hooks, run.agent
-    run.model_chain = hooks.around_model_call(model_step, agent)
-    run.tools_chain = hooks.around_tools(tools_step, agent)
-    run.tool_chain = hooks.around_tool_call(tool_step, agent)
+    run.model_chain = hooks.around_model_call(partial(call_model, run), agent)
+    run.tools_chain = hooks.around_tools(partial(execute_batch, run), agent)
+    run.tool_chain = hooks.around_tool_call(partial(invoke_tool, run), agent)
 
 
 async def run_cycles(run: Run) -> AgentResult:
@@ -122,7 +110,8 @@ async def _after_model(run: Run, outcome: ModelOutcome) -> AgentResult | None:
 
 def _check_names(run: Run, uses: list[ToolUse]) -> None:
     """Ends a run whose model never names a tool: it would go on, and be paid for, without end."""
-    named = any(is_legal_tool_name(use["name"]) for use in uses)
+    registry = run.agent.tool_registry
+    named = any(registry.get(use["name"]) or is_legal_tool_name(use["name"]) for use in uses)
     run.nameless_turns = 0 if named else run.nameless_turns + 1
     if run.nameless_turns >= _NAMELESS_TURNS:
         raise ModelError(

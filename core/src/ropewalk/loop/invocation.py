@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ropewalk.errors import ConcurrencyException, InvalidPromptError, PluginError
@@ -129,10 +130,7 @@ async def _close_after(run: Run, error: BaseException) -> None:
 
 
 async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult:
-    async def inner(invocation: Invocation) -> AgentResult | Denied:
-        return await _run(run, invocation)
-
-    chain = run.hooks.around_invocation(inner, run.agent)
+    chain = run.hooks.around_invocation(partial(_run, run), run.agent)
     result = await chain(Invocation(messages, run.options))
     if isinstance(result, Denied):
         message: Message = {"role": "assistant", "content": [{"text": result.text}]}

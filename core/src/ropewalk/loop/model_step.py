@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, Final
 
 from ropewalk.errors import ModelError
-from ropewalk.events import ToolInputDelta
-from ropewalk.kits.aio.channel import Streamed
 from ropewalk.kits.messages.assembly import Assembly
 from ropewalk.loop import gates
 from ropewalk.model import ModelRequest
@@ -20,9 +18,6 @@ if TYPE_CHECKING:
     from ropewalk.run import Run
 
 _CLOSE_SECONDS: Final = 1.0
-
-Feed: TypeAlias = Callable[[StreamEvent], ToolInputDelta | None]
-Follow: TypeAlias = Callable[[Streamed], bool]
 
 
 async def call_model(run: Run, request: ModelRequest) -> ModelOutcome:
@@ -62,13 +57,19 @@ async def _consume(run: Run, request: ModelRequest, assembly: Assembly) -> Model
         return assembly.cancelled()
 
     stream = _opened(run.agent.model.stream(request))
+    feed, follow, cancellation = assembly.feed, run.follower(), run.cancellation
     ended = False
     try:
-        follow = run.follower()
-        if follow is None:
-            ended = await _drain(run, stream, assembly.feed)
+        run.streamed = follow is not None
+        async for raw in stream:
+            event = feed(raw)
+            if follow is not None and follow(event or raw):
+                await run.let_consumer_catch_up()
+
+            if cancellation.requested:
+                break
         else:
-            ended = await _relay(run, stream, assembly.feed, follow)
+            ended = True
     except asyncio.CancelledError as error:
         if not run.cancellation.claim():
             if run.cancellation.comes_from_outside():
@@ -81,31 +82,6 @@ async def _consume(run: Run, request: ModelRequest, assembly: Assembly) -> Model
             await _close(run, stream)
 
     return assembly.finish(run.history.free_id) if ended else assembly.cancelled()
-
-
-async def _drain(run: Run, stream: AsyncIterator[StreamEvent], feed: Feed) -> bool:
-    """Feeds everything; False when the run was cancelled on the way."""
-    cancellation = run.cancellation
-    async for raw in stream:
-        feed(raw)
-        if cancellation.requested:
-            return False
-
-    return True
-
-
-async def _relay(run: Run, stream: AsyncIterator[StreamEvent], feed: Feed, follow: Follow) -> bool:
-    """Feeds everything and shows it to followers; False when the run was cancelled on the way."""
-    cancellation = run.cancellation
-    run.streamed = True
-    async for raw in stream:
-        if follow(feed(raw) or raw):
-            await run.let_consumer_catch_up()
-
-        if cancellation.requested:
-            return False
-
-    return True
 
 
 def _opened(stream: Any) -> AsyncIterator[StreamEvent]:

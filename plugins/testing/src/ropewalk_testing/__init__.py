@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ropewalk_testing.errors import ScriptError, ScriptExhausted
 from ropewalk_testing.history import assert_valid_history
 from ropewalk_testing.plugin import TestingPlugin
 from ropewalk_testing.scripted import ScriptedModel
 from ropewalk_testing.turns import Turn, reasoning, text, turn, use
 
+if TYPE_CHECKING:
+    from ropewalk_testing.contract import PluginContract
+
 __all__ = [
+    "PluginContract",
     "ScriptError",
     "ScriptExhausted",
     "ScriptedModel",
@@ -20,3 +26,12 @@ __all__ = [
     "turn",
     "use",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "PluginContract":  # the one name that needs pytest
+        from ropewalk_testing.contract import PluginContract
+
+        return PluginContract
+
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from ropewalk.events import Event
 from ropewalk.types import StreamEvent
 
-_RUN_AHEAD: Final = 1024
+_RUN_AHEAD: Final = 256
 
 Streamed: TypeAlias = Event | StreamEvent
 """What is handed over: an event, or a provider's own event where that says everything and nothing need be built."""
@@ -42,13 +42,15 @@ class Channel:
         """Adds an event without waiting; True when the producer has run far enough ahead to wait for `drained`."""
         events = self.events
         events.append(event)
-        waiting = self._consumer
-        if waiting is not None:
-            self._consumer = None
-            if not waiting.done():
-                waiting.set_result(None)
+        if self._consumer is not None:
+            self._wake()
 
         return len(events) >= _RUN_AHEAD
+
+    def _wake(self) -> None:
+        waiting, self._consumer = self._consumer, None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
 
     async def drained(self) -> None:
         """Waits until the consumer has taken everything and asks for more; not when there is no consumer any more."""

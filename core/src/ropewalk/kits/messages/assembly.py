@@ -22,6 +22,9 @@ FreeId: TypeAlias = Callable[[object, set[str]], str]
 """Takes the id a model gave and the ids of the same message; gives one that is legal and new to the conversation."""
 
 
+_NO_INDEX: Final = object()  # the index of no block; not the assembly itself, which would then wait for the collector
+
+
 class _Block:
     """One content block as far as it came. `index` orders blocks; equal indices keep their order of arrival."""
 
@@ -56,7 +59,7 @@ class Assembly:
         self._blocks: list[_Block] = []
         self._by_index: dict[Any, _Block] = {}
         self._current: _Block | None = None
-        self._text_index: Any = self  # equal to no index
+        self._text_index: Any = _NO_INDEX
         self._text_parts: list[Any] = []
         self._stop: str | None = None
         self._usage: Usage = NO_USAGE
@@ -133,7 +136,7 @@ class Assembly:
         block = self._by_index.pop(index, None) or (self._current if index is None else None)
         if block is not None:
             block.closed = True
-            self._text_index = self
+            self._text_index = _NO_INDEX
             if block is self._current:
                 self._current = None
 
