@@ -7,14 +7,19 @@ import pytest
 from ropewalk.kits.hooks import discovery
 from ropewalk_testing import PluginContract
 
-OURS = {name: plugin for name, plugin in discovery.registry().installed.items() if plugin.distribution.startswith("ropewalk-")}
+OURS = {
+    name: plugin
+    for name, plugin in discovery.registry().installed.items()
+    if plugin.distribution.startswith("ropewalk-")
+}
 
 
-@pytest.fixture(scope="class", params=sorted(OURS), autouse=True)
-def _each(request):
+@pytest.fixture(scope="class", params=sorted(OURS))
+def each(request):
     request.cls.plugin = OURS[request.param].entry_point.load()
 
 
+@pytest.mark.usefixtures("each")
 class TestEveryPlugin(PluginContract):
     """Once per plugin."""
 

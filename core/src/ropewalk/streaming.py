@@ -23,11 +23,9 @@ async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, 
     task = asyncio.create_task(_settled(invoke(agent, options, channel), channel))
     result: AgentResult | None = None
     try:
-        events = channel.events
-        take = events.popleft
         while await channel.wait():
-            while events:
-                event = take()
+            for event in channel.take():
+                typed: Any = event
                 if type(event) is dict:
                     if "contentBlockDelta" in event:
                         delta = event["contentBlockDelta"]["delta"]
@@ -36,9 +34,9 @@ async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, 
                             yield {"data": delta["text"], "delta": delta}
                             continue
 
-                    event = delta_of(event)
+                    typed = delta_of(event)
 
-                for shown in _dicts(event):
+                for shown in _dicts(typed):
                     result = shown.get("result", result)
                     yield shown
 

@@ -41,7 +41,7 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
             raise
 
         result = run.finished.get(use_id) or error_result(use_id, unfinished(run, use_id))
-    except Exception as error:  # noqa: BLE001 - raised again by the tools step, once the batch is answered
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again by the tools step
         _fail(run, error)
         result = run.finished.get(use_id) or error_result(use_id, unfinished(run, use_id))
     finally:

@@ -1,5 +1,7 @@
 """What every plugin keeps, as tests to inherit: `class TestMine(PluginContract): plugin = MyPlugin`."""
 
+# ruff: noqa: S101 - these are tests; pytest shows both sides of an assert
+
 from __future__ import annotations
 
 import asyncio
@@ -84,7 +86,7 @@ class PluginContract:
     # -- the tests -------------------------------------------------------------------------------------------------
 
     @pytest.fixture(autouse=True)
-    def _alone(self, no_plugins_env: pytest.MonkeyPatch) -> Any:
+    def alone(self, no_plugins_env: pytest.MonkeyPatch) -> Any:
         """No other plugin takes part, and what was discovered before is forgotten."""
         discovery.refresh()
         yield no_plugins_env
@@ -105,7 +107,7 @@ class PluginContract:
 
     def test_importing_it_is_cheap(self) -> None:
         """No heavy package is loaded, and not many modules: import them where they are used."""
-        module = self.plugin.__module__.partition(".")[0] if self.installed else self.plugin.__module__
+        module = self._entry().entry_point.module
         loaded = _loaded_by(module)
 
         assert [name for name in loaded if name.partition(".")[0] in self.heavy] == []
@@ -129,15 +131,17 @@ class PluginContract:
     async def test_one_instance_serves_two_agents_at_once(self) -> None:
         """Both get what they get alone; the instance and its class are as they were, and keep no agent alive."""
         shared = self.make()
-        alone = [await self._outcome_alone(word) for word in ("ping", "pong")]
+        single = [await self._outcome_alone(word) for word in ("ping", "pong")]
         before = snapshot(shared, without=self.may_change)
 
         agents = [self.make_agent(shared, word) for word in ("ping", "pong")]
         together = await _side_by_side(agents)
         outcomes = [self.outcome(agent, result) for agent, result in zip(agents, together, strict=True)]
 
-        assert outcomes == alone
-        assert snapshot(shared, without=self.may_change) == before, "state of a run belongs into agent.plugin_state(...)"
+        assert outcomes == single
+        assert snapshot(shared, without=self.may_change) == before, (
+            "state of a run belongs into agent.plugin_state(...)"
+        )
         for agent in agents:
             assert_valid_history(agent.messages)
 
@@ -146,10 +150,10 @@ class PluginContract:
         gc.collect()
         assert {name: len(value) for name, value in _weak_buffers(shared).items() if len(value)} == {}
 
-    async def test_an_agent_runs_with_it_switched_off(self, _alone: pytest.MonkeyPatch) -> None:
+    async def test_an_agent_runs_with_it_switched_off(self, alone: pytest.MonkeyPatch) -> None:
         """`plugins=["-name"]` leaves it out, and nothing else depends on it."""
         name = self._entry().name
-        _alone.delenv("ROPEWALK_PLUGINS")
+        alone.delenv("ROPEWALK_PLUGINS")
 
         agent = self.make_agent(f"-{name}", "solo")
         result = await agent.invoke_async("Go.")
@@ -158,10 +162,10 @@ class PluginContract:
         assert str(result) == "solo ends\n"
         assert_valid_history(agent.messages)
 
-    async def test_what_it_provides_says_so_when_it_is_switched_off(self, _alone: pytest.MonkeyPatch) -> None:
+    async def test_what_it_provides_says_so_when_it_is_switched_off(self, alone: pytest.MonkeyPatch) -> None:
         """A parameter of a plugin that is off is an error that names it; it is not passed over."""
         entry = self._entry()
-        _alone.setenv("ROPEWALK_PLUGINS", f"-{entry.name}")
+        alone.setenv("ROPEWALK_PLUGINS", f"-{entry.name}")
         owners = discovery.registry().owners
         for parameter in entry.provides:
             if owners[parameter] == (entry.name,):
@@ -216,7 +220,9 @@ async def _side_by_side(agents: list[Agent]) -> list[Any]:
 
 
 def _weak_buffers(plugin: Any) -> dict[str, WeakKeyDictionary[Any, Any]]:
-    return {name: value for name, value in getattr(plugin, "__dict__", {}).items() if isinstance(value, WeakKeyDictionary)}
+    return {
+        name: value for name, value in getattr(plugin, "__dict__", {}).items() if isinstance(value, WeakKeyDictionary)
+    }
 
 
 async def _use(parameter: str) -> None:

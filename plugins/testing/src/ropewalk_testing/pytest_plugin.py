@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ropewalk_testing.scripted import ScriptedModel
+pytest.register_assert_rewrite("ropewalk_testing.contract")
 
 
 @pytest.fixture

@@ -48,23 +48,28 @@ def _plain(value: Any, depth: int) -> Any:
     if isinstance(value, _PLAIN):
         return value
 
-    if isinstance(value, _OPAQUE) or depth == 0:
-        return type(value).__name__, id(value)
-
+    kind = type(value).__name__
     if isinstance(value, _WEAK):
-        return type(value).__name__
+        return kind
 
+    if isinstance(value, _OPAQUE) or depth == 0:
+        return kind, id(value)
+
+    return kind, _inside(value, depth)
+
+
+def _inside(value: Any, depth: int) -> Any:
     if isinstance(value, Mapping):
-        return type(value).__name__, [(repr(key), _plain(each, depth - 1)) for key, each in value.items()]
+        return [(repr(key), _plain(each, depth - 1)) for key, each in value.items()]
 
     if isinstance(value, set | frozenset):
-        return type(value).__name__, sorted(map(repr, value))
+        return sorted(map(repr, value))
 
     if isinstance(value, list | tuple):
-        return type(value).__name__, [_plain(each, depth - 1) for each in value]
+        return [_plain(each, depth - 1) for each in value]
 
     inside = {name: _plain(each, depth - 1) for name, each in attributes(value).items()}
-    return type(value).__name__, id(value), inside or _shown(value)
+    return id(value), inside or _shown(value)
 
 
 def _shown(value: Any) -> str:

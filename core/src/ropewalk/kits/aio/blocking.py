@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextvars
+import logging
 import os
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
+
+logger = logging.getLogger("ropewalk.blocking")
 
 _POLL_SECONDS: Final = 0.5  # a wait without end cannot be interrupted by ctrl-C on every platform
 _GRACE_SECONDS: Final = 1.0
@@ -33,7 +36,14 @@ class _LoopThread:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
-        self.loop.run_forever()
+        running = True
+        while running:
+            try:
+                self.loop.run_forever()
+                running = False
+            except (SystemExit, KeyboardInterrupt):
+                # of a task that somebody's code started: whoever awaits it gets it, and all other runs go on
+                logger.warning("a task on the loop of synchronous calls ended in an exit; the loop goes on", exc_info=True)
 
 
 class _Call(Generic[T]):

@@ -8,13 +8,12 @@ runs.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from typing import Final, TypeAlias
 
 from ropewalk.events import Event
 from ropewalk.types import StreamEvent
 
-_RUN_AHEAD: Final = 256
+_RUN_AHEAD: Final = 128
 
 Streamed: TypeAlias = Event | StreamEvent
 """What is handed over: an event, or a provider's own event where that says everything and nothing need be built."""
@@ -24,14 +23,14 @@ class Channel:
     """A queue between one producer and one consumer of the same event loop.
 
     Attributes:
-        events: What was pushed and not yet taken; the consumer takes from the left.
+        events: What was pushed and not yet taken.
         closed: Whether the run is over.
     """
 
     __slots__ = ("_consumer", "_producer", "closed", "events")
 
     def __init__(self) -> None:
-        self.events: deque[Streamed] = deque()
+        self.events: list[Streamed] = []
         self._consumer: asyncio.Future[None] | None = None
         self._producer: asyncio.Future[None] | None = None
         self.closed = False
@@ -66,6 +65,11 @@ class Channel:
                 waiting.set_result(None)
 
     # -- the consumer's side ---------------------------------------------------------------------------------------
+
+    def take(self) -> list[Streamed]:
+        """Everything that is there. Its producer counts it as taken only when `wait` is called again."""
+        taken, self.events = self.events, []
+        return taken
 
     async def wait(self) -> bool:
         """Waits for something to take; False at the end."""
