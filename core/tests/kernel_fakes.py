@@ -67,7 +67,10 @@ class FakeModel:
             return
 
         if isinstance(turn, BaseException):
-            raise turn
+            try:
+                raise turn
+            finally:
+                del turn  # or the error's own frame would refer to it
 
         for event in turn if is_raw(turn) else events_of(turn, self.calls):
             yield event

@@ -110,7 +110,7 @@ def test_a_limited_call_leaves_a_history_that_the_next_prompt_fits(ask, make_age
 
         @hookimpl
         async def decide_stop(self, cycle):
-            return Stop("limit_turns") if self.on and cycle == cycle_of_the_stop else None
+            return Stop("limit_turns") if self.on and cycle.index == cycle_of_the_stop else None
 
     limit = Limit()
     turns = [use("add", {"a": 1, "b": 2}) for _ in range(cycle_of_the_stop)]

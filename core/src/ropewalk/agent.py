@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
+from ropewalk.agent_base import AgentBase
+from ropewalk.direct import ToolCaller
 from ropewalk.errors import AgentClosedError, MissingPluginError
 from ropewalk.history import History
-from ropewalk.identity import checked_agent_id, checked_model, system_blocks
 from ropewalk.invocation import CallOptions
 from ropewalk.kits.aio.blocking import run_blocking
 from ropewalk.kits.hooks.activation import assemble
 from ropewalk.kits.hooks.call_options import CallGiven, checked_given
 from ropewalk.kits.hooks.models import resolve_model
-from ropewalk.kits.messages.message_list import MessageList
+from ropewalk.kits.identity import checked_agent_id, checked_model, system_blocks
+from ropewalk.kits.sentinels import DEFAULT, Default
 from ropewalk.kits.state import JSONState
 from ropewalk.loop.invocation import invoke
 from ropewalk.registry import ToolRegistry, collect_tools
 from ropewalk.result import AgentResult
-from ropewalk.sentinels import DEFAULT, Default
 from ropewalk.streaming import stream
 from ropewalk.types import AgentInput, Message, SystemContentBlock
 
@@ -30,17 +31,23 @@ if TYPE_CHECKING:
     from ropewalk.run import Run
 
 
-class Agent:
+class Agent(AgentBase):
     """Runs the loop: the model is called, the tools that it asks for are run, again until it has an answer.
 
     One agent holds one conversation and runs one invocation at a time. It is cheap: make one per conversation.
     """
 
     __slots__ = (
-        "__weakref__", "_cancel_requested", "_cells", "_closed", "_model", "_runs", "_sandbox", "_system",
+        "_cancel_requested",
+        "_closed",
+        "_model",
+        "_sandbox",
         "_to_initialise",
-        "agent_id", "description", "history", "hooks", "name", "record_direct_tool_call", "state", "tool_registry",
-    )  # fmt: skip
+        "agent_id",
+        "description",
+        "record_direct_tool_call",
+        "tool_registry",
+    )
 
     def __init__(
         self,
@@ -203,19 +210,9 @@ class Agent:
     def cancel(self) -> None:
         """Stops the invocation under way, or the next one when there is none. May be called from any thread."""
         self._cancel_requested = True
-        for run in list(self._runs):
-            run.cancellation.request()
+        super().cancel()
 
     # -- what users see --------------------------------------------------------------------------------------------
-
-    @property
-    def messages(self) -> MessageList:
-        """The conversation. Edits between runs are checked at the next run; during a run they raise HistoryError."""
-        return self.history.messages
-
-    @messages.setter
-    def messages(self, messages: list[Message]) -> None:
-        self.history.messages[:] = messages
 
     @property
     def model(self) -> Model:
@@ -264,6 +261,11 @@ class Agent:
                 raise MissingPluginError("agent.sandbox", "ropewalk-sandbox-local")
 
         return self._sandbox
+
+    @property
+    def tool(self) -> ToolCaller:
+        """The tools as methods: `agent.tool.calculator(expression="1 + 1")`."""
+        return ToolCaller(self)
 
     def plugin_state(self, plugin: str) -> JSONState:
         """The JSON cell that the kernel keeps for one plugin of this agent. Plugins keep no state of their own."""

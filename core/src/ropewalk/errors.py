@@ -39,6 +39,10 @@ class HistoryError(RopewalkError, ValueError):
     """The conversation was edited at a bad time or into a bad shape."""
 
 
+class SnapshotException(RopewalkError, ValueError):
+    """A snapshot cannot be taken as asked, or cannot be loaded."""
+
+
 class ToolDefinitionError(RopewalkError, ValueError):
     """A tool cannot be registered: its name, its schema or what was given as a tool is wrong."""
 

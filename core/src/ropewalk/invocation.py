@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ropewalk.kits.metrics import EventLoopMetrics
 from ropewalk.types import AgentInput, Message
 
 
@@ -38,6 +39,23 @@ class Invocation:
     def with_messages(self, messages: list[Message]) -> Invocation:
         """The same call with another input."""
         return replace(self, messages=tuple(messages))
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """A cycle about to start, for `decide_stop`.
+
+    Attributes:
+        index: 0 for the first.
+        options: What the caller gave.
+        metrics: What the invocation has cost so far; not to be written to.
+        seconds: Since the invocation began.
+    """
+
+    index: int
+    options: CallOptions
+    metrics: EventLoopMetrics
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,10 @@ class ToolRegistry:
         """The tool of that name, or None."""
         return self._by_name.get(name)
 
+    def find(self, name: str) -> Tool | None:
+        """The tool of that name, or of the name that differs only by `-` and `_`."""
+        return self._by_name.get(name) or self._by_name.get(self._folded.get(name.replace("-", "_"), ""))
+
     @property
     def names(self) -> list[str]:
         """Names in the order of registration."""

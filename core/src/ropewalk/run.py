@@ -7,11 +7,11 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from ropewalk.events import Event, ToolStreamed, delta_of
 from ropewalk.history import History
 from ropewalk.kits.aio.cancellation import Cancellation
 from ropewalk.kits.aio.channel import Channel, Streamed
 from ropewalk.kits.aio.seam import current_seam
+from ropewalk.kits.events import Event, ToolStreamed, delta_of
 from ropewalk.kits.metrics import EventLoopMetrics
 from ropewalk.records import Journal
 from ropewalk.tools import CancelSignal, ToolCall
@@ -230,6 +230,9 @@ class Run:
 
     def _push_from_tool(self, event: Event) -> None:
         """As `_push_delta`; a follower's error is none of the tool's, so it waits for the next boundary."""
+        if not self._follow_deltas:
+            return
+
         try:
             self._push_delta(event)
         except Exception as error:  # noqa: BLE001 - raised in `emit`
@@ -251,6 +254,10 @@ class Run:
 
         if channel is not None:
             await self.let_consumer_catch_up()
+
+    def lose_followers(self) -> None:
+        """Nobody is shown anything any more; a tool's body may outlive the run in its thread."""
+        self._follow_deltas = self._follow_events = False
 
     def check_followers(self) -> None:
         """Raises what a follower raised for a piece that a tool had streamed."""

@@ -7,8 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable
 from typing import TYPE_CHECKING, Any
 
-from ropewalk.events import Delta, RawDelta, delta_of
 from ropewalk.kits.aio.channel import Channel
+from ropewalk.kits.events import Delta, RawDelta, delta_of
 from ropewalk.loop.invocation import invoke
 from ropewalk.result import AgentResult
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, Any]]:
     """Yields the run's events as dicts, the result last. Closing the iterator ends the run and frees the agent."""
     channel = Channel()
-    task = asyncio.create_task(_settled(invoke(agent, options, channel), channel))
+    end: list[AgentResult | BaseException] = []
+    task = asyncio.create_task(_settled(invoke(agent, options, channel), channel, end))
     result: AgentResult | None = None
     try:
         while await channel.wait():
             for event in channel.take():
                 typed: Any = event
-                if type(event) is dict:
+                if isinstance(event, dict):
                     if "contentBlockDelta" in event:
                         delta = event["contentBlockDelta"]["delta"]
                         if "text" in delta:  # nearly all there is: nothing is built for it
@@ -40,14 +41,15 @@ async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, 
                     result = shown.get("result", result)
                     yield shown
 
-        answer, error = await task
-        if error is not None:
-            raise error
+        await task
+        answer: Any = end.pop()
+        if isinstance(answer, BaseException):
+            raise answer
 
         if result is None:
             yield {"result": answer}  # answered at admission, without a run
     finally:
-        error = None
+        answer = typed = event = None  # type: ignore[assignment]  # an error's own frames must not refer to it
         if not task.done():
             task.cancel()
             await asyncio.wait([task])
@@ -64,14 +66,14 @@ def _dicts(event: Any) -> tuple[dict[str, Any], ...]:
 
 
 async def _settled(
-    invocation: Awaitable[AgentResult], channel: Channel
-) -> tuple[AgentResult | None, BaseException | None]:
+    invocation: Awaitable[AgentResult], channel: Channel, end: list[AgentResult | BaseException]
+) -> None:
     """The invocation's end as a value: a task must not raise SystemExit or KeyboardInterrupt into its event loop."""
     try:
-        return await invocation, None
+        end.append(await invocation)
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # noqa: BLE001 - raised again in the consumer's task
-        return None, error
+        end.append(error)
     finally:
         channel.close()

@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 from ropewalk.errors import PluginError
-from ropewalk.events import (
+from ropewalk.kits.events import (
     AttemptDiscarded,
     CycleStarted,
     RawDelta,

@@ -37,6 +37,11 @@ def clean_text(text: str) -> str:
     return text
 
 
+def text_of(value: Any) -> str:
+    """The value's `str()` in valid Unicode; its type's name when it has none."""
+    return clean_text(_shown(value))
+
+
 def strict_json(value: Any) -> Any:
     """The value made of `dict` with text keys, `list`, `str`, `int`, finite `float`, `bool` and None.
 

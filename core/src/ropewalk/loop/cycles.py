@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ropewalk.errors import MaxTokensReachedException, ModelError
-from ropewalk.events import CycleStarted, MessageAdded
+from ropewalk.invocation import Cycle
+from ropewalk.kits.events import CycleStarted, MessageAdded
 from ropewalk.kits.messages.rules import is_legal_tool_name, tool_uses
 from ropewalk.loop import context, gates
 from ropewalk.loop.model_step import call_model
@@ -46,7 +47,9 @@ async def run_cycles(run: Run) -> AgentResult:
             return cancelled_result(run)
 
         if run.hooks.plan.decide_stop:
-            stop = await run.hooks.decide_stop(run.cycle + 1, run.agent)
+            spent = run.now() - run.metrics.started
+            cycle = Cycle(run.cycle + 1, run.options, run.metrics, spent)
+            stop = await run.hooks.decide_stop(cycle, run.agent)
             if stop is not None:
                 run.state.update(stop.state)
                 return AgentResult(stop.stop_reason, last_assistant(run), run.metrics, run.state)

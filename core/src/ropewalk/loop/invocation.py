@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ropewalk.errors import ConcurrencyException, InvalidPromptError, PluginError
-from ropewalk.events import RunEnded, RunFailed, RunStarted
 from ropewalk.invocation import CallOptions, Denied, Invocation
 from ropewalk.kits.aio.channel import Channel
+from ropewalk.kits.events import RunEnded, RunFailed, RunStarted
 from ropewalk.kits.hooks.policy import policy_digest
 from ropewalk.kits.messages.prompt import prompt_messages
 from ropewalk.kits.messages.rules import NEVER_STARTED
@@ -179,6 +179,7 @@ def _note_end(run: Run, reason: str) -> None:
 
 def _let_go(run: Run) -> None:
     """Drops what refers to the run and what the run refers to: nobody should wait for the collector."""
+    run.lose_followers()
     run.batch_failure = run.model_error = run.delta_error = None
     for chain in ("model_chain", "tools_chain", "tool_chain"):
         if hasattr(run, chain):

@@ -6,7 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ropewalk.errors import ContextWindowOverflowException, PluginError
-from ropewalk.events import AttemptDiscarded
+from ropewalk.kits.events import AttemptDiscarded
+from ropewalk.kits.json_values import text_of
 from ropewalk.loop import context, gates
 from ropewalk.model import ModelRequest
 from ropewalk.outcomes import Failure, ModelOutcome, Retry
@@ -78,12 +79,12 @@ async def _delay_after(run: Run, error: Exception, waited: float) -> float | Non
         if not await context.reduce(run, error):
             return None
 
-        await _discard(run, str(error))
+        await _discard(run, text_of(error))
         return 0.0
 
     delay = await run.hooks.decide_retry(Failure(error, run.attempt, run.streamed, waited), run.agent)
     if delay is not None:
-        await _discard(run, str(error))
+        await _discard(run, text_of(error))
 
     return delay
 

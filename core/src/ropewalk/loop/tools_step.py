@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ropewalk.errors import PluginError
-from ropewalk.events import MessageAdded, ToolsStarting
+from ropewalk.kits.events import MessageAdded, ToolsStarting
 from ropewalk.loop import gates
 from ropewalk.loop.tool_step import checked_result, run_tool, unfinished
 from ropewalk.outcomes import ModelOutcome, ToolsOutcome
@@ -111,6 +111,23 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
         )
 
     return ToolsOutcome(results)
+
+
+async def run_alone(run: Run, call: ToolCall) -> ToolResult:
+    """Runs one call that no model asked for.
+
+    Raises:
+        BaseException: What a hook raised, or the tool's SystemExit or KeyboardInterrupt.
+    """
+    run.started, run.finished = {}, {}
+    results = [await run_tool(run, call)]
+    if run.hooks.plan.intervene:
+        results = await gates.last_look_at_results(run, results)
+
+    if run.batch_failure is not None:
+        _raise_failure(run)
+
+    return results[0]
 
 
 def _append(run: Run, calls: tuple[ToolCall, ...], done: ToolsOutcome | None) -> list[ToolResult]:

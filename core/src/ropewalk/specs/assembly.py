@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ropewalk.markers import hookspec
@@ -24,6 +25,18 @@ class AssemblySpecs(Protocol):
 
         Returns:
             A model, or None when the string is not this plugin's.
+        """
+
+    @hookspec(firstresult=True)
+    def provide_method(self, name: str, agent: Agent) -> Callable[..., Any] | None:
+        """Brings what a method of Agent does that a plugin owns: `add_hook`, `as_tool`, `structured_output_async`.
+
+        Args:
+            name: The method's name.
+            agent: The agent it was called on.
+
+        Returns:
+            A function that takes the method's arguments, or None when the method is not this plugin's.
         """
 
     @hookspec(firstresult=True)

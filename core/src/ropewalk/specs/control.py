@@ -9,7 +9,7 @@ from ropewalk.markers import hookspec
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.invocation import CallOptions, Denied, Invocation
+    from ropewalk.invocation import CallOptions, Cycle, Denied, Invocation
     from ropewalk.outcomes import Stop
     from ropewalk.result import AgentResult
     from ropewalk.types import ContentBlock, Message
@@ -62,8 +62,13 @@ class ControlSpecs(Protocol):
         """
 
     @hookspec(firstresult=True)
-    async def decide_stop(self, cycle: int, agent: Agent) -> Stop | None:
-        """Asked at the top of each cycle (0 for the first), before the model is called: whether to stop here."""
+    async def decide_stop(self, cycle: Cycle, agent: Agent) -> Stop | None:
+        """Asked at the top of each cycle, before the model is called: whether to stop here.
+
+        Args:
+            cycle: Which one, what the caller gave, and what the invocation has cost so far.
+            agent: The agent that runs.
+        """
 
     @hookspec(firstresult=True)
     async def decide_continue(self, message: Message, agent: Agent) -> list[ContentBlock] | None:

@@ -8,12 +8,12 @@ from ropewalk.markers import hookspec
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.events import Event
+    from ropewalk.kits.events import Event
     from ropewalk.kits.hooks.tracing import HookCall
 
 
 class ObservationSpecs(Protocol):
-    """Events, typed (`ropewalk.events`); `event.as_dict()` is the seeds' form."""
+    """Events, typed (`ropewalk.kits.events`); `event.as_dict()` is the seeds' form."""
 
     @hookspec
     async def on_event(self, event: Event, agent: Agent) -> None:

@@ -10,14 +10,14 @@ from weakref import WeakKeyDictionary
 
 from ropewalk import hookimpl
 from ropewalk.errors import PluginError
-from ropewalk.events import AttemptDiscarded, Delta, RawDelta, ReasoningDelta, TextDelta, ToolStreamed
+from ropewalk.kits.events import AttemptDiscarded, Delta, RawDelta, ReasoningDelta, TextDelta, ToolStreamed
 from ropewalk.kits.hooks.adoption import InvalidParameterError
 from ropewalk_console.handlers import HINT, CallbackHandler, is_async, null_callback_handler, started_tool
 from ropewalk_console.output import discarded_line, tool_line, write
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.events import Event
+    from ropewalk.kits.events import Event
 
 
 class ConsolePlugin:

@@ -43,7 +43,9 @@ class _LoopThread:
                 running = False
             except (SystemExit, KeyboardInterrupt):
                 # of a task that somebody's code started: whoever awaits it gets it, and all other runs go on
-                logger.warning("a task on the loop of synchronous calls ended in an exit; the loop goes on", exc_info=True)
+                logger.warning(
+                    "a task on the loop of synchronous calls ended in an exit; the loop goes on", exc_info=True
+                )
 
 
 class _Call(Generic[T]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final, TypeAlias
 
-from ropewalk.events import Event
+from ropewalk.kits.events import Event
 from ropewalk.types import StreamEvent
 
 _RUN_AHEAD: Final = 128

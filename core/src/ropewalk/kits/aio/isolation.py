@@ -25,15 +25,19 @@ class Isolated(Awaitable[T]):
         coroutine = self._coroutine
         step: Callable[[Any], Any] = coroutine.send
         value: Any = None
+        waiting: Any = None
         while True:
+            # Nothing is kept in a local while the coroutine runs: an error's own frames must not refer to it.
             try:
-                waiting = run(step, value)
+                now, given, step, value, waiting = step, value, coroutine.send, None, None
+                waiting = run(now, given)
             except StopIteration as done:
                 return cast("T", done.value)
+            finally:
+                given = None
 
             try:
                 value = yield waiting
-                step = coroutine.send
             except GeneratorExit:
                 coroutine.close()
                 raise

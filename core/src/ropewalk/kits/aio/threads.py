@@ -7,6 +7,7 @@ are synchronous again, wait for one another for ever.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import os
 import queue
@@ -17,7 +18,44 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 
 _IDLE_SECONDS: Final = 10.0
-_Job = tuple[Callable[[], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
+
+
+class _Job:
+    """One body and who waits for it. It is emptied on the loop, so that the worker keeps nothing alive."""
+
+    __slots__ = ("body", "error", "future", "loop", "result")
+
+    def __init__(self, body: Callable[[], Any], loop: asyncio.AbstractEventLoop, future: asyncio.Future[Any]) -> None:
+        self.body: Callable[[], Any] | None = body
+        self.loop = loop
+        self.future: asyncio.Future[Any] | None = future
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def run(self, body: Callable[[], Any]) -> None:
+        self.body = None
+        try:
+            self.result = body()
+        except BaseException as raised:  # noqa: BLE001 - it belongs to the caller, SystemExit too
+            self.error = raised
+
+        del body
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self.loop.call_soon_threadsafe(self.settle)
+
+    def settle(self) -> None:
+        future, result, error = self.future, self.result, self.error
+        self.future = self.result = self.error = None
+        if future is None or future.done():
+            return  # the waiter was cancelled: a late result is dropped
+
+        if error is None:
+            future.set_result(result)
+        elif isinstance(error, StopIteration | SystemExit | KeyboardInterrupt | asyncio.CancelledError):
+            # a future refuses StopIteration, and asyncio lets the others tear down the whole loop: they travel as values
+            future.set_result(_Raised(error))
+        else:
+            future.set_exception(error)
 
 
 class _Worker:
@@ -39,7 +77,9 @@ class _Worker:
 
                 continue
 
-            _run(job)
+            if job.body is not None:
+                job.run(job.body)
+
             del job
             _idle.append(self)
 
@@ -64,36 +104,6 @@ def _hire() -> _Worker:
         return _Worker()
 
 
-def _run(job: _Job) -> None:
-    body, loop, future = job
-    result: Any = None
-    error: BaseException | None = None
-    try:
-        result = body()
-    except BaseException as raised:  # noqa: BLE001 - it belongs to the caller, SystemExit too
-        error = raised
-
-    try:
-        loop.call_soon_threadsafe(_settle, future, result, error)
-    except RuntimeError:
-        pass  # the loop is closed: nobody waits any more
-    finally:
-        error = None
-
-
-def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    if future.done():
-        return  # the waiter was cancelled: a late result is dropped
-
-    if error is None:
-        future.set_result(result)
-    elif isinstance(error, StopIteration | SystemExit | KeyboardInterrupt | asyncio.CancelledError):
-        # a future refuses StopIteration, and asyncio lets the others tear down the whole loop: they travel as values
-        future.set_result(_Raised(error))
-    else:
-        future.set_exception(error)
-
-
 class _Raised:
     """Carries an exception that a future cannot."""
 
@@ -115,14 +125,21 @@ async def in_thread(body: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
-    _hire().inbox.put((lambda: context.run(body, *args, **kwargs), loop, future))
-    result = await future
-    if type(result) is _Raised:
-        error = result.error
-        if isinstance(error, StopIteration):
-            raise RuntimeError("the function raised StopIteration: raise another exception instead") from error
+    _hire().inbox.put(_Job(lambda: context.run(body, *args, **kwargs), loop, future))
+    try:
+        result = await future
+    finally:
+        del future  # it holds the error, whose frames hold this one
 
-        raise error
+    if type(result) is _Raised:
+        error, result = result.error, None
+        try:
+            if isinstance(error, StopIteration):
+                raise RuntimeError("the function raised StopIteration: raise another exception instead") from error
+
+            raise error
+        finally:
+            del error  # or the error's own frame would refer to it
 
     return result  # type: ignore[no-any-return]
 

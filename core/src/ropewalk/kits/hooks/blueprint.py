@@ -64,6 +64,7 @@ class Plan:
     """The links of every hook, in calling order; an empty tuple where nobody implements it."""
 
     provide_model: Links = ()
+    provide_method: Links = ()
     provide_sandbox: Links = ()
     adopt: Links = ()
     on_agent_ready: Links = ()

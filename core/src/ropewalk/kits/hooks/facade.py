@@ -18,8 +18,8 @@ from ropewalk.kits.hooks.tracing import traced
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
     from ropewalk.edits import ContextReason, ContextRequest, HistoryEdit
-    from ropewalk.events import Event
-    from ropewalk.invocation import CallOptions, Denied, Invocation
+    from ropewalk.invocation import CallOptions, Cycle, Denied, Invocation
+    from ropewalk.kits.events import Event
     from ropewalk.kits.hooks.tracing import HookCall
     from ropewalk.model import Model, ModelRequest
     from ropewalk.outcomes import Failure, ModelOutcome, Retry, Stop, ToolsOutcome
@@ -87,6 +87,11 @@ class Hooks:
         links = self.plan.provide_model
         return verbs.call_first(links, self.plugins, (spec, agent)) if links else None
 
+    def provide_method(self, name: str, agent: Agent) -> Callable[..., Any] | None:
+        """Asks for what a method of Agent does."""
+        links = self.plan.provide_method
+        return verbs.call_first(links, self.plugins, (name, agent)) if links else None
+
     def provide_sandbox(self, spec: Any, agent: Agent) -> Any:
         """Asks for the agent's sandbox."""
         links = self.plan.provide_sandbox
@@ -153,7 +158,7 @@ class Hooks:
 
         return await pass_gates(links, self.plugins, moment, subject, agent, policies_only=policies_only)
 
-    async def decide_stop(self, cycle: int, agent: Agent) -> Stop | None:
+    async def decide_stop(self, cycle: Cycle, agent: Agent) -> Stop | None:
         """Asks whether the run stops at the top of a cycle."""
         links = self.plan.decide_stop
         return await verbs.first(links, self.plugins, (cycle, agent)) if links else None

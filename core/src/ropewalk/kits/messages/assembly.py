@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from ropewalk.errors import IncompleteStreamError, MalformedStreamError
-from ropewalk.events import ToolInputDelta
+from ropewalk.kits.events import ToolInputDelta
 from ropewalk.kits.json_values import clean_text, strict_json
 from ropewalk.outcomes import NO_USAGE, ModelOutcome
 from ropewalk.types import ContentBlock, Message, StreamEvent, Usage
@@ -72,7 +72,7 @@ class Assembly:
         """Takes one event in.
 
         Returns:
-            What followers are told when the event alone does not say it; `ropewalk.events.delta_of` serves for others.
+            What followers are told when the event alone does not say it; `events.delta_of` serves for others.
 
         Raises:
             MalformedStreamError: The event has none of the known shapes.

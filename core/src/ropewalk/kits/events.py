@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ropewalk.kits.json_values import text_of
 from ropewalk.types import Message, StreamEvent, ToolUse
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ class RunFailed(Event):
         self.error = error
 
     def as_dict(self) -> dict[str, Any]:
-        return {"force_stop": True, "force_stop_reason": str(self.error)}
+        return {"force_stop": True, "force_stop_reason": text_of(self.error)}
 
 
 class RunEnded(Event):

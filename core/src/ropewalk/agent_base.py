@@ -1,0 +1,157 @@
+"""What an agent consists of, and the methods that need no more than that: those of plugins, and snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from ropewalk.errors import MissingPluginError, SnapshotException
+from ropewalk.history import History
+from ropewalk.kits.aio.blocking import run_blocking
+from ropewalk.kits.hooks.activation import require_owner
+from ropewalk.kits.messages.message_list import MessageList
+from ropewalk.kits.snapshot import Snapshot, capture, check, fields_of
+from ropewalk.kits.state import JSONState
+from ropewalk.tools import Tool
+from ropewalk.types import AgentInput, Message, SystemContentBlock
+
+if TYPE_CHECKING:
+    from ropewalk.agent import Agent
+    from ropewalk.kits.hooks.facade import Hooks
+    from ropewalk.run import Run
+
+T = TypeVar("T")
+
+
+class AgentBase:
+    """The parts of an agent; `Agent` puts them together and runs the loop on them."""
+
+    __slots__ = ("__weakref__", "_cells", "_runs", "_system", "history", "hooks", "name", "state")
+
+    hooks: Hooks
+    history: History
+    name: str
+    state: JSONState
+    _cells: dict[str, JSONState] | None
+    _runs: list[Run]
+    _system: tuple[SystemContentBlock, ...]
+
+    @property
+    def messages(self) -> MessageList:
+        """The conversation. Edits between runs are checked at the next run; during a run they raise HistoryError."""
+        return self.history.messages
+
+    @messages.setter
+    def messages(self, messages: list[Message]) -> None:
+        self.history.messages[:] = messages
+
+    def cancel(self) -> None:
+        """Stops the invocation under way."""
+        for run in list(self._runs):
+            run.cancellation.request()
+
+    def add_hook(self, callback: Callable[..., Any], event_type: Any = None, *, order: float = 0) -> None:
+        """Registers a callback for typed lifecycle events (plugin hooks).
+
+        Args:
+            callback: Called with the event; may be async.
+            event_type: A type, a list of types, or None to take it from the callback's annotation.
+            order: Lower is called first.
+
+        Raises:
+            MissingPluginError: The plugin is not active.
+            ValueError: No type is given and none can be inferred.
+        """
+        self._method("add_hook")(callback, event_type, order=order)
+
+    def as_tool(
+        self, *, name: str | None = None, description: str | None = None, preserve_context: bool = False
+    ) -> Tool:
+        """The agent as a tool for another agent (plugin subagents).
+
+        Args:
+            name: Default: the agent's name, made legal.
+            description: Default: the agent's description.
+            preserve_context: Whether the conversation goes on from call to call.
+
+        Raises:
+            MissingPluginError: The plugin is not active.
+        """
+        made: Tool = self._method("as_tool")(name=name, description=description, preserve_context=preserve_context)
+        return made
+
+    def structured_output(self, output_model: type[T], prompt: AgentInput = None) -> T:
+        """`structured_output_async` for synchronous code."""
+        return run_blocking(lambda: self.structured_output_async(output_model, prompt), self.cancel)
+
+    async def structured_output_async(self, output_model: type[T], prompt: AgentInput = None) -> T:
+        """Fills a pydantic model from the conversation, or from a prompt that is not kept (plugin structured).
+
+        Raises:
+            MissingPluginError: The plugin is not active.
+            ValueError: There is neither a prompt nor a history.
+        """
+        filled: T = await self._method("structured_output_async")(output_model, prompt)
+        return filled
+
+    def _method(self, name: str) -> Callable[..., Any]:
+        found = self.hooks.provide_method(name, cast("Agent", self))
+        if found is None:
+            wanted = f"Agent.{name}()"
+            owner = require_owner(name, wanted)
+            raise MissingPluginError(wanted, f"ropewalk-{owner}", hint=f"the plugin {owner!r} is not active: add it")
+
+        return found
+
+    def take_snapshot(
+        self,
+        *,
+        preset: str | None = None,
+        include: list[str] | None = None,
+        exclude: list[str] | None = None,
+        app_data: dict[str, Any] | None = None,
+    ) -> Snapshot:
+        """Captures the state of the agent, which must not run.
+
+        Args:
+            preset: `"session"`: messages, state and plugin state.
+            include: More fields.
+            exclude: Fields to leave out.
+            app_data: JSON of the application, kept as it is.
+
+        Raises:
+            SnapshotException: No field is left, a field does not exist, or the agent runs.
+        """
+        self._check_idle("taken")
+        readers: dict[str, Callable[[], Any]] = {
+            "messages": lambda: self.messages,
+            "state": self.state.get,
+            "plugin_state": lambda: {name: cell.get() for name, cell in (self._cells or {}).items()},
+            "system_prompt": lambda: list(self._system),
+        }
+        return capture(readers, fields_of(preset, include, exclude), app_data)
+
+    def load_snapshot(self, snapshot: Snapshot) -> None:
+        """Restores the fields that a snapshot holds; others stay.
+
+        Raises:
+            SnapshotException: It is of another version, or the agent runs.
+        """
+        self._check_idle("loaded")
+        check(snapshot)
+        data = Snapshot.from_dict(snapshot.to_dict()).data
+        if "messages" in data:
+            self.history = History(data["messages"])
+
+        if "state" in data:
+            self.state = JSONState(data["state"])
+
+        if "plugin_state" in data:
+            self._cells = {name: JSONState(values) for name, values in data["plugin_state"].items()}
+
+        if "system_prompt" in data:
+            self._system = tuple(data["system_prompt"])
+
+    def _check_idle(self, what: str) -> None:
+        if self._runs:
+            raise SnapshotException(f"a snapshot cannot be {what} while agent {self.name!r} runs: wait for the result")
