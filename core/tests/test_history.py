@@ -13,7 +13,7 @@ from ropewalk.edits import HistoryEdit
 from ropewalk.errors import HistoryError
 from ropewalk.history import History
 from ropewalk.kits.messages.rules import OUTCOME_UNKNOWN
-from ropewalk.records import Journal
+from ropewalk.kits.records import Journal
 
 
 def user(*blocks):

@@ -34,7 +34,15 @@ async def test_events_come_in_order_and_the_result_last(quiet_loop):
     kinds = [kind_of(event) for event in await collect(agent, "go")]
 
     milestones = [k for k in kinds if k not in ("event", "data", "tool_use_stream")]
-    cycle = ["start", "assistant message", "tools_starting", "tool_stream", "user message", "start", "assistant message"]
+    cycle = [
+        "start",
+        "assistant message",
+        "tools_starting",
+        "tool_stream",
+        "user message",
+        "start",
+        "assistant message",
+    ]
     assert milestones == ["init_event_loop", *cycle, "result"]
     assert kinds.index("data") == kinds.index("event") + 2
 
@@ -99,7 +107,16 @@ async def test_the_agent_is_free_when_the_consumer_has_the_result(quiet_loop):
     assert str(await agent.invoke_async("again")) == "two\n"
 
 
-POINTS = ["init_event_loop", "start", "event", "data", "assistant message", "tools_starting", "tool_stream", "user message"]
+POINTS = [
+    "init_event_loop",
+    "start",
+    "event",
+    "data",
+    "assistant message",
+    "tools_starting",
+    "tool_stream",
+    "user message",
+]
 
 
 async def settle_down():

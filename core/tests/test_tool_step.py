@@ -192,7 +192,9 @@ def test_attempts_are_counted_whatever_call_the_hook_hands_on():
 
     tool = FakeTool("t", lambda call: seen.append((call.attempt, call.tool_use["input"], call.idempotency_key)))
     agent = Agent(
-        model=FakeModel(use("t", {"n": 0}), "done"), tools=[tool], plugins=[make_plugin(around_tool_call=around_tool_call)]
+        model=FakeModel(use("t", {"n": 0}), "done"),
+        tools=[tool],
+        plugins=[make_plugin(around_tool_call=around_tool_call)],
     )
     agent("go")
 
@@ -223,7 +225,9 @@ def test_an_executor_that_does_not_answer_every_call_is_named(bad):
         return bad
 
     agent = Agent(
-        model=FakeModel([use("t"), use("t")], "done"), tools=[FakeTool("t")], plugins=[make_plugin(execute_tools=execute_tools)]
+        model=FakeModel([use("t"), use("t")], "done"),
+        tools=[FakeTool("t")],
+        plugins=[make_plugin(execute_tools=execute_tools)],
     )
     if bad is None:
         assert agent("go").stop_reason == "end_turn"

@@ -68,7 +68,7 @@ def site(tmp_path, monkeypatch, ropewalk_env):
 
 @pytest.fixture
 def govern(site, ropewalk_env):
-    """Puts a policy in force: `govern(rule)`; gives its class, whose attributes may be set. Installed plugins stay on."""
+    """Puts a policy in force: `govern(rule)` gives its class. Installed plugins stay on."""
 
     def put(rule=None, name="guard", **attributes):
         module = site.install(name, on_demand=True)

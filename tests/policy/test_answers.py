@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -170,7 +171,7 @@ async def test_a_policy_may_replace_an_answer(govern, make_agent):
 
 @pytest.fixture
 def watched(make_agent, plugin):
-    """An agent with its followers, and everything that they see: `watched(turns)` gives (agent, seen by hook, by callback)."""
+    """An agent with what its followers see: `watched(*turns)` gives (agent, seen by hook, by callback)."""
 
     def make(*turns):
         by_hook, by_callback = [], []
@@ -225,7 +226,7 @@ async def test_all_of_an_accepted_answer_is_seen_in_its_pieces(govern, watched):
 async def test_held_or_not_an_accepted_answer_shows_the_same_events(govern, watched):
     async def shape(holds):
         govern(at("after_model_call"), name="holder" if holds else "watcher", holds_output=holds)
-        agent, _, _ = watched([("think"), use("safe", {"a": 1}, id="T1")], turn("done", deltas=2))
+        agent, _, _ = watched(["think", use("safe", {"a": 1}, id="T1")], turn("done", deltas=2))
         return [str(event) for event in await streamed(agent) if "result" not in event and "run_id" not in str(event)]
 
     assert await shape(True) == await shape(False)
@@ -245,21 +246,11 @@ async def test_of_an_attempt_that_failed_nothing_is_seen(govern, make_agent, plu
 async def test_a_cancelled_answer_passes_the_gate_too(govern, make_agent):
     govern(at("after_model_call"), holds_output=True)
     agent = make_agent(turn("the secret", stall=True))
-    seen = []
-
-    async def follow():
-        async for event in agent.stream_async("Go."):
-            seen.append(event)
-            if "start" in str(event) and not agent.model.stalled.is_set():
-                await agent.model.wait_stalled()
-                agent.cancel()
-
-    import asyncio
-
-    task = asyncio.ensure_future(follow())
+    task = asyncio.ensure_future(streamed(agent))
     await agent.model.wait_stalled()
     agent.cancel()
-    await task
+
+    seen = await task
 
     assert "the s" not in str(seen) + str(agent.messages)
     assert seen[-1]["result"].stop_reason == "cancelled"

@@ -29,12 +29,12 @@ from ropewalk.errors import (
 )
 from ropewalk.invocation import CallOptions, Denied, Invocation
 from ropewalk.kits.metrics import EventLoopMetrics
+from ropewalk.kits.records import Record
+from ropewalk.kits.result import AgentResult
 from ropewalk.kits.state import JSONState
 from ropewalk.markers import API_VERSION, hookimpl, hookspec
 from ropewalk.model import Model, ModelRequest
 from ropewalk.outcomes import Failure, ModelOutcome, Retry, Stop, ToolsOutcome
-from ropewalk.records import Record
-from ropewalk.result import AgentResult
 from ropewalk.tools import Tool, ToolBatch, ToolCall, error_result
 from ropewalk.types import Message, StreamEvent, ToolResult, ToolSpec, ToolUse, Usage
 from ropewalk.verdicts import Moment, Refuse, Replace, Verdict

@@ -15,11 +15,11 @@ from ropewalk.kits.hooks.activation import assemble
 from ropewalk.kits.hooks.call_options import CallGiven, checked_given
 from ropewalk.kits.hooks.models import resolve_model
 from ropewalk.kits.identity import checked_agent_id, checked_model, system_blocks
+from ropewalk.kits.result import AgentResult
 from ropewalk.kits.sentinels import DEFAULT, Default
 from ropewalk.kits.state import JSONState
 from ropewalk.loop.invocation import invoke
 from ropewalk.registry import ToolRegistry, collect_tools
-from ropewalk.result import AgentResult
 from ropewalk.streaming import stream
 from ropewalk.types import AgentInput, Message, SystemContentBlock
 
@@ -38,6 +38,7 @@ class Agent(AgentBase):
     """
 
     __slots__ = (
+        "_birth",
         "_cancel_requested",
         "_closed",
         "_model",
@@ -122,6 +123,7 @@ class Agent(AgentBase):
         self.state = state if isinstance(state, JSONState) else JSONState(state)
         self.history = History(messages)
         self.tool_registry = ToolRegistry()
+        self._birth = (tuple(self.messages), self.state.get())
         self._model = checked_model(model)
         self._system = system_blocks(system_prompt)
         self._cells: dict[str, JSONState] | None = None
@@ -205,7 +207,7 @@ class Agent(AgentBase):
         self, prompt: AgentInput, invocation_state: dict[str, Any] | None, given: Mapping[str, Any]
     ) -> CallOptions:
         state = {} if invocation_state is None else invocation_state
-        return CallOptions(prompt, state, checked_given(given) if given else {})
+        return CallOptions(prompt, state, checked_given(given, state) if given else {})
 
     def cancel(self) -> None:
         """Stops the invocation under way, or the next one when there is none. May be called from any thread."""
@@ -232,21 +234,6 @@ class Agent(AgentBase):
     def tool_names(self) -> list[str]:
         """Names of the tools, in the order of registration."""
         return self.tool_registry.names
-
-    @property
-    def system_prompt(self) -> str | None:
-        """The text blocks of the system prompt, joined by newlines; None when there is none."""
-        texts = [block["text"] for block in self._system if "text" in block]
-        return "\n".join(texts) if texts else None
-
-    @system_prompt.setter
-    def system_prompt(self, value: str | list[SystemContentBlock] | None) -> None:
-        self._system = system_blocks(value)
-
-    @property
-    def system_prompt_content(self) -> list[SystemContentBlock] | None:
-        """The blocks of the system prompt; None when there is none."""
-        return list(self._system) or None
 
     @property
     def sandbox(self) -> Any:
@@ -277,6 +264,34 @@ class Agent(AgentBase):
             cell = self._cells[plugin] = JSONState()
 
         return cell
+
+    def clone(self) -> Agent:
+        """A fresh agent of the same parts, with the messages and state that this one was constructed with."""
+        other = object.__new__(type(self))
+        for kind in type(self).__mro__:
+            for slot in getattr(kind, "__slots__", ()):
+                if slot != "__weakref__":
+                    setattr(other, slot, getattr(self, slot))
+
+        messages, state = self._birth
+        other.history = History(messages)
+        other.state = JSONState(state)
+        other.tool_registry = self.tool_registry.copy()
+        other._runs, other._cells = [], None
+        other._cancel_requested = other._closed = False
+        other._to_initialise = self.hooks
+        self.hooks.on_agent_ready(other)
+        return other
+
+    def cleanup(self) -> None:
+        """`close`, under the seeds' name."""
+        self.close()
+
+    @property
+    def concurrent_invocation_mode(self) -> Any:
+        """What a second call on a busy agent does; `"throw"` unless the plugin concurrency says otherwise."""
+        found = self.hooks.provide_method("concurrent_invocation_mode", self)
+        return "throw" if found is None else found()
 
     def add_plugin(self, plugin: Any) -> None:
         """Adds a plugin: a name, class, instance or `(name, options)`. Takes effect at the next cycle.
@@ -362,6 +377,10 @@ class Agent(AgentBase):
             run.cancellation.request()
 
         return True
+
+    def join(self, run: Run) -> None:
+        """Lets a run go on beside others."""
+        self._runs.append(run)
 
     def release(self, run: Run) -> None:
         """Frees the agent."""

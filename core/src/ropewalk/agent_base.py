@@ -9,6 +9,7 @@ from ropewalk.errors import MissingPluginError, SnapshotException
 from ropewalk.history import History
 from ropewalk.kits.aio.blocking import run_blocking
 from ropewalk.kits.hooks.activation import require_owner
+from ropewalk.kits.identity import system_blocks
 from ropewalk.kits.messages.message_list import MessageList
 from ropewalk.kits.snapshot import Snapshot, capture, check, fields_of
 from ropewalk.kits.state import JSONState
@@ -49,6 +50,21 @@ class AgentBase:
         """Stops the invocation under way."""
         for run in list(self._runs):
             run.cancellation.request()
+
+    @property
+    def system_prompt(self) -> str | None:
+        """The text blocks of the system prompt, joined by newlines; None when there is none."""
+        texts = [block["text"] for block in self._system if "text" in block]
+        return "\n".join(texts) if texts else None
+
+    @system_prompt.setter
+    def system_prompt(self, value: str | list[SystemContentBlock] | None) -> None:
+        self._system = system_blocks(value)
+
+    @property
+    def system_prompt_content(self) -> list[SystemContentBlock] | None:
+        """The blocks of the system prompt; None when there is none."""
+        return list(self._system) or None
 
     def add_hook(self, callback: Callable[..., Any], event_type: Any = None, *, order: float = 0) -> None:
         """Registers a callback for typed lifecycle events (plugin hooks).

@@ -20,7 +20,7 @@ from ropewalk.kits.messages.rules import (
     tool_uses,
 )
 from ropewalk.kits.messages.view import HistoryView, Source
-from ropewalk.records import Journal
+from ropewalk.kits.records import Journal
 from ropewalk.types import ContentBlock, Message, ToolUse
 
 
@@ -43,7 +43,18 @@ class History:
         version: Counts splices and rewrites, so that estimates know when to start anew.
     """
 
-    __slots__ = ("_fixes", "_next_id", "_seen", "_source", "ids", "journal", "messages", "open_uses", "version")
+    __slots__ = (
+        "_blocks",
+        "_fixes",
+        "_next_id",
+        "_seen",
+        "_source",
+        "ids",
+        "journal",
+        "messages",
+        "open_uses",
+        "version",
+    )
 
     def __init__(self, messages: Sequence[Message] | None = None) -> None:
         self.messages = MessageList()
@@ -52,6 +63,7 @@ class History:
         self.journal: Journal | None = None
         self.version = 0
         self._next_id = 0
+        self._blocks: list[list[Message]] = []
         self._seen: set[str] | None = None
         self._fixes: dict[int, Message] = {}
         self._source: ref[Source] | None = None
@@ -212,6 +224,30 @@ class History:
         if self.journal:
             self._note_splice(edit.first, edit.last, edit.messages, plugin, edit.reason)
 
+    # -- branches --------------------------------------------------------------------------------------------------
+
+    def branch(self) -> History:
+        """A history of its own that starts where this one stands; tool uses that are still open are left out."""
+        other = History()
+        other._rewrite(self.messages[:-1] if self.open_uses else list(self.messages))
+        return other
+
+    def append_block(self, base: Sequence[Message], grown: Sequence[Message]) -> None:
+        """Appends what a branch has added to its `base`; when a run holds this history, as soon as that ends."""
+        same = 0
+        while same < min(len(base), len(grown)) and base[same] is grown[same]:
+            same += 1
+
+        block = list(grown[same:])
+        if same < len(base) and block:  # the branch's first input was merged into the last user message
+            known = base[same]["content"]
+            block[0] = {**block[0], "content": [b for b in block[0]["content"] if not any(b is k for k in known)]}
+
+        if self.messages.locked:
+            self._blocks.append(block)
+        elif block:
+            self._add_conversation(block)
+
     # -- runs and the caller's edits -------------------------------------------------------------------------------
 
     def begin_run(self, journal: Journal | None) -> None:
@@ -227,9 +263,13 @@ class History:
         self.messages.locked = True
 
     def end_run(self) -> None:
-        """Unlocks the list."""
+        """Unlocks the list, and appends what branches have left meanwhile."""
         self._detach_views()
         self.messages.locked = False
+        blocks, self._blocks = self._blocks, []
+        for block in blocks:
+            self._add_conversation(block)
+
         self.journal = None
 
     def _adopt_edits(self, before: list[Message]) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from ropewalk.kits.metrics import EventLoopMetrics
 from ropewalk.types import AgentInput, Message
+
+REENTRANT: Final = object()
+"""What `admit` answers to run a call beside the one under way, on a branch of the history."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,26 @@ class ToolRegistry:
 
         return self._specs
 
+    def replace(self, tool: Tool) -> None:
+        """Puts a tool in the place of the one of its name; registers it when there is none."""
+        if tool.tool_name in self._by_name:
+            self._by_name[tool.tool_name] = tool
+            self._specs = None
+        else:
+            self.add(tool)
+
+    def remove(self, name: str) -> None:
+        """Takes a tool away, if it is there."""
+        if self._by_name.pop(name, None) is not None:
+            del self._folded[name.replace("-", "_")]
+            self._specs = None
+
+    def copy(self) -> ToolRegistry:
+        """A registry of the same tools, to be changed on its own."""
+        other = ToolRegistry()
+        other._by_name, other._folded, other._specs = dict(self._by_name), dict(self._folded), self._specs
+        return other
+
     def add(self, tool: Tool) -> None:
         """Registers a tool; the same object again is no change.
 

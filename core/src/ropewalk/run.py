@@ -13,7 +13,7 @@ from ropewalk.kits.aio.channel import Channel, Streamed
 from ropewalk.kits.aio.seam import current_seam
 from ropewalk.kits.events import Event, ToolStreamed, delta_of
 from ropewalk.kits.metrics import EventLoopMetrics
-from ropewalk.records import Journal
+from ropewalk.kits.records import Journal
 from ropewalk.tools import CancelSignal, ToolCall
 from ropewalk.types import Message, ToolResult, ToolUse
 
@@ -296,17 +296,16 @@ class Run:
         if journal is None:
             return
 
-        records = journal.take()
-        if not records:
-            return
-
         task = asyncio.current_task()
         parked = task is not None and self.cancellation.is_parked(task)
         if task is not None:
             self.cancellation.unpark(task)
 
         try:
-            await self.hooks.write_records(records, self.agent)
+            async with journal.writing:  # tools that run at once commit at once; a store gets records in their order
+                records = journal.take()
+                if records:
+                    await self.hooks.write_records(records, self.agent)
         finally:
             if task is not None and parked:
                 self.cancellation.park(task)

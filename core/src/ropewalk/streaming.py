@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ropewalk.kits.aio.channel import Channel
 from ropewalk.kits.events import Delta, RawDelta, delta_of
+from ropewalk.kits.result import AgentResult
 from ropewalk.loop.invocation import invoke
-from ropewalk.result import AgentResult
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent

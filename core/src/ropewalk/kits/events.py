@@ -8,7 +8,7 @@ from ropewalk.kits.json_values import text_of
 from ropewalk.types import Message, StreamEvent, ToolUse
 
 if TYPE_CHECKING:
-    from ropewalk.result import AgentResult
+    from ropewalk.kits.result import AgentResult
 
 
 class Event:
@@ -167,16 +167,18 @@ class CycleStarted(Event):
 
 
 class AttemptDiscarded(Event):
-    """What was streamed in attempt `attempt` does not count; the turn starts again, or ends in an error."""
+    """What was streamed in attempt `attempt` does not count; the turn starts again after `delay` seconds."""
 
-    __slots__ = ("attempt", "reason")
+    __slots__ = ("attempt", "delay", "reason")
 
-    def __init__(self, attempt: int, reason: str) -> None:
+    def __init__(self, attempt: int, reason: str, delay: float = 0.0) -> None:
         self.attempt = attempt
         self.reason = reason
+        self.delay = delay
 
     def as_dict(self) -> dict[str, Any]:
-        return {"attempt_discarded": {"attempt": self.attempt, "reason": self.reason}}
+        told: dict[str, Any] = {"attempt_discarded": {"attempt": self.attempt, "reason": self.reason}}
+        return {**told, "event_loop_throttled_delay": self.delay} if self.delay > 0 else told
 
 
 class MessageAdded(Event):

@@ -9,13 +9,13 @@ from ropewalk.errors import MaxTokensReachedException, ModelError
 from ropewalk.invocation import Cycle
 from ropewalk.kits.events import CycleStarted, MessageAdded
 from ropewalk.kits.messages.rules import is_legal_tool_name, tool_uses
+from ropewalk.kits.result import AgentResult
 from ropewalk.loop import context, gates
 from ropewalk.loop.model_step import call_model
 from ropewalk.loop.model_turn import model_turn
 from ropewalk.loop.tool_step import invoke_tool
 from ropewalk.loop.tools_step import execute_batch, run_tools
 from ropewalk.outcomes import ModelOutcome
-from ropewalk.result import AgentResult
 from ropewalk.types import ContentBlock, Message, StopReason, ToolUse
 
 if TYPE_CHECKING:

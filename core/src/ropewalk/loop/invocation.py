@@ -8,16 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ropewalk.errors import ConcurrencyException, InvalidPromptError, PluginError
-from ropewalk.invocation import CallOptions, Denied, Invocation
+from ropewalk.invocation import REENTRANT, CallOptions, Denied, Invocation
 from ropewalk.kits.aio.channel import Channel
 from ropewalk.kits.events import RunEnded, RunFailed, RunStarted
 from ropewalk.kits.hooks.policy import policy_digest
 from ropewalk.kits.messages.prompt import prompt_messages
 from ropewalk.kits.messages.rules import NEVER_STARTED
+from ropewalk.kits.result import AgentResult
 from ropewalk.loop import context, gates
 from ropewalk.loop.cycles import cancelled_result, run_cycles
 from ropewalk.loop.tool_step import CANCELLED_BEFORE
-from ropewalk.result import AgentResult
 from ropewalk.run import Run
 from ropewalk.types import Message
 
@@ -44,6 +44,9 @@ async def invoke(agent: Agent, options: CallOptions, channel: Channel | None = N
         if isinstance(answer, AgentResult):
             return answer
 
+        if answer is REENTRANT:
+            return await _beside(run, messages)
+
         raise ConcurrencyException(
             f"agent {agent.name!r} is busy with another invocation: wait for it, or use one agent per conversation"
         )
@@ -52,6 +55,19 @@ async def invoke(agent: Agent, options: CallOptions, channel: Channel | None = N
         return await _admitted(run, messages)
     finally:
         agent.release(run)
+
+
+async def _beside(run: Run, messages: tuple[Message, ...]) -> AgentResult:
+    """Runs on a branch of the history; what it added is appended as one block when it ends."""
+    agent = run.agent
+    head, run.history = run.history, run.history.branch()
+    base = list(run.history.messages)
+    agent.join(run)
+    try:
+        return await _admitted(run, messages)
+    finally:
+        agent.release(run)
+        head.append_block(base, run.history.messages)
 
 
 async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:

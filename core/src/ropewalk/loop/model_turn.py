@@ -106,9 +106,9 @@ async def _again(run: Run, request: ModelRequest, outcome: object) -> ModelReque
     return outcome.request or request
 
 
-async def _discard(run: Run, reason: str) -> None:
+async def _discard(run: Run, reason: str, delay: float = 0.0) -> None:
     if run.followed:
-        await run.emit(AttemptDiscarded(run.attempt, reason))
+        await run.emit(AttemptDiscarded(run.attempt, reason, delay))
 
 
 def _nothing() -> ModelOutcome:

@@ -10,8 +10,8 @@ from ropewalk.markers import hookspec
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
     from ropewalk.invocation import CallOptions, Cycle, Denied, Invocation
+    from ropewalk.kits.result import AgentResult
     from ropewalk.outcomes import Stop
-    from ropewalk.result import AgentResult
     from ropewalk.types import ContentBlock, Message
     from ropewalk.verdicts import Moment, Verdict
 
@@ -28,7 +28,8 @@ class ControlSpecs(Protocol):
         """Asked when the agent is busy: whether this call may run all the same, and how.
 
         Returns:
-            An `AgentResult` to answer at once (a repeated call), or None: the call is refused with
+            An `AgentResult` to answer at once (a repeated call), `ropewalk.invocation.REENTRANT` to run the call on a
+            branch of the history, or None: the call is refused with
             `ConcurrencyException`.
         """
 

@@ -9,7 +9,7 @@ from ropewalk.markers import hookspec
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.records import Record
+    from ropewalk.kits.records import Record
 
 
 class DurabilitySpecs(Protocol):

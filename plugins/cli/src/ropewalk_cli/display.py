@@ -13,7 +13,7 @@ from ropewalk_cli.exits import COMPLETE
 from ropewalk_cli.output import first_line, harmless, text_of_result, write
 
 if TYPE_CHECKING:
-    from ropewalk.result import AgentResult
+    from ropewalk.kits.result import AgentResult
 
 
 class Display(Protocol):

@@ -19,7 +19,7 @@ from ropewalk_cli.loading import load_agent, sort_tools
 from ropewalk_cli.main import debug_option
 
 if TYPE_CHECKING:
-    from ropewalk.result import AgentResult
+    from ropewalk.kits.result import AgentResult
 
 DEFAULT_MODEL = "local:"
 

@@ -111,14 +111,27 @@ def run_blocking(start: Callable[[], Coroutine[Any, Any, T]], cancel: Callable[[
 
 def _hand_over(submit: Callable[[], object], call: _Call[Any], cancel: Callable[[], None]) -> None:
     """Submits and waits; ctrl-C at any moment in between reaches the work too."""
+    caller = _running_task()
+    before = caller.cancelling() if caller is not None else 0
     try:
         submit()
         while not call.done.wait(_POLL_SECONDS):
-            pass
+            # asyncio.run answers ctrl-C by cancelling its main task, which cannot notice while it is blocked here
+            if caller is not None and caller.cancelling() > before:
+                cancel()
+                call.done.wait(_GRACE_SECONDS)
+                raise asyncio.CancelledError
     except KeyboardInterrupt:
         cancel()
         call.done.wait(_GRACE_SECONDS)
         raise
+
+
+def _running_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
 
 
 def _choose(here: threading.Thread) -> tuple[_LoopThread | None, _LoopThread]:

@@ -28,13 +28,13 @@ class Isolated(Awaitable[T]):
         waiting: Any = None
         while True:
             # Nothing is kept in a local while the coroutine runs: an error's own frames must not refer to it.
+            act, argument, step, value, waiting = step, value, coroutine.send, None, None
             try:
-                now, given, step, value, waiting = step, value, coroutine.send, None, None
-                waiting = run(now, given)
+                waiting = run(act, argument)
             except StopIteration as done:
                 return cast("T", done.value)
             finally:
-                given = None
+                argument = None
 
             try:
                 value = yield waiting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from ropewalk.kits.hooks.activation import require_owner
@@ -28,19 +29,23 @@ class CallGiven(TypedDict, total=False):
     limits: Any
 
 
-def checked_given(given: Any) -> dict[str, Any]:
-    """The options that were set to something.
+def checked_given(given: Any, invocation_state: dict[str, Any]) -> dict[str, Any]:
+    """The options that were set to something. Keywords that are none go into the invocation state, with a warning.
 
     Raises:
-        TypeError: An option that does not exist.
         MissingPluginError: The plugin of an option is not installed.
     """
-    unknown = [name for name in given if name not in OWNED]
+    unknown = {name: given[name] for name in given if name not in OWNED}
     if unknown:
-        raise TypeError(
-            f"unknown option {unknown[0]!r} of an agent's call: "
-            f"pass your own values in invocation_state={{{unknown[0]!r}: ...}}"
+        name = next(iter(unknown))
+        warnings.warn(
+            f"keyword {name!r} of an agent's call is no option and goes into the invocation state: "
+            f"pass invocation_state={{{name!r}: ...}}; keywords of your own will be refused",
+            DeprecationWarning,
+            stacklevel=4,
         )
+        invocation_state.update(unknown)
+        given = {name: value for name, value in given.items() if name in OWNED}
 
     kept = {name: value for name, value in given.items() if value is not None}
     for name in kept:

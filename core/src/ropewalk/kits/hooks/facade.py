@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ropewalk.invocation import CallOptions, Cycle, Denied, Invocation
     from ropewalk.kits.events import Event
     from ropewalk.kits.hooks.tracing import HookCall
+    from ropewalk.kits.records import Record
+    from ropewalk.kits.result import AgentResult
     from ropewalk.model import Model, ModelRequest
     from ropewalk.outcomes import Failure, ModelOutcome, Retry, Stop, ToolsOutcome
-    from ropewalk.records import Record
-    from ropewalk.result import AgentResult
     from ropewalk.tools import Tool, ToolBatch, ToolCall
     from ropewalk.types import ContentBlock, Message, ToolResult
     from ropewalk.verdicts import Moment, Refuse

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from ropewalk.kits.json_values import strict_json
+from ropewalk.kits.messages.rules import checked_message
 from ropewalk.kits.metrics import EventLoopMetrics
 from ropewalk.types import Message, StopReason
+
+_TYPE: Final = "agent_result"
 
 
 @dataclass(slots=True)
@@ -42,6 +46,25 @@ class AgentResult:
             return str(self.structured_output.model_dump_json())
 
         return "".join(f"{text}\n" for text in _texts(self.message))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Stop reason, message and checkpoint as JSON; bytes are base64 text. The rest belongs to the process."""
+        checkpoint = self.checkpoint.to_dict() if hasattr(self.checkpoint, "to_dict") else self.checkpoint
+        plain = {"type": _TYPE, "stop_reason": self.stop_reason, "message": self.message, "checkpoint": checkpoint}
+        return dict(strict_json(plain))
+
+    @classmethod
+    def from_dict(cls, value: Any) -> AgentResult:
+        """The result of a dict that `to_dict` made, with empty metrics.
+
+        Raises:
+            ValueError: It is none.
+        """
+        if not isinstance(value, dict) or value.get("type") != _TYPE or "stop_reason" not in value:
+            raise ValueError(f'an AgentResult is a dict of type "{_TYPE}": pass what AgentResult.to_dict() gave')
+
+        message = checked_message(value.get("message"), "message")
+        return cls(value["stop_reason"], message, EventLoopMetrics(), checkpoint=value.get("checkpoint"))
 
 
 def _texts(message: Message) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -45,12 +46,18 @@ class Record:
 
 
 class Journal:
-    """Collects a run's records between two commits."""
+    """Collects a run's records between two commits.
 
-    __slots__ = ("_number", "_pending", "run")
+    Attributes:
+        run: The run's id.
+        writing: Held while records are written.
+    """
+
+    __slots__ = ("_number", "_pending", "run", "writing")
 
     def __init__(self, run: str) -> None:
         self.run = run
+        self.writing = asyncio.Lock()
         self._number = 0
         self._pending: list[Record] = []
 

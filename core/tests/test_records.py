@@ -1,0 +1,128 @@
+"""The log of a run: its order, its price when nobody writes it, and what a failing write does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from kernel_fakes import FakeModel, FakeTool, make_plugin, parallel, problems, use
+
+from ropewalk import Agent, HistoryEdit
+from ropewalk.kits.records import Journal, Record
+
+
+async def quick(call):
+    return "ok"
+
+
+def logged(*turns, tools=("t",), plugins=(), **options):
+    kept, batches = [], []
+
+    async def write_records(self, records):
+        batches.append([record.kind for record in records])
+        await asyncio.sleep(0)
+        kept.extend(records)
+
+    writer = make_plugin("writer", write_records=write_records)
+    tools = [FakeTool(name, quick) for name in tools]
+    agent = Agent(model=FakeModel(*turns), tools=tools, plugins=[writer, *plugins], **options)
+    return agent, kept, batches
+
+
+def test_the_records_of_a_tool_cycle_come_in_order(ask):
+    agent, records, _ = logged(use("t", tool_use_id="T"), "done")
+    ask(agent, "go")
+
+    assert [record.kind for record in records] == [
+        "run_started",
+        "message_appended",
+        "model_started",
+        "message_appended",
+        "model_ended",
+        "tool_started",
+        "tool_ended",
+        "message_appended",
+        "model_started",
+        "message_appended",
+        "model_ended",
+        "run_ended",
+    ]
+    assert [record.number for record in records] == list(range(12))
+    assert len({record.run for record in records}) == 1
+    assert json.loads(json.dumps([record.to_dict() for record in records]))
+    appended = [record.data["message"] for record in records if record.kind == "message_appended"]
+    assert appended == agent.messages
+
+
+@pytest.mark.parametrize("failing", ["started", "ended"])
+def test_a_tool_runs_only_once_its_start_is_written(failing):
+    tool = FakeTool("t", quick)
+
+    async def write_records(self, records):
+        if any(record.kind == f"tool_{failing}" for record in records):
+            raise OSError("disk full")
+
+    agent = Agent(model=FakeModel(use("t"), "x"), tools=[tool], plugins=[make_plugin(write_records=write_records)])
+    with pytest.raises(OSError, match="disk full"):
+        agent("go")
+
+    assert tool.calls == (failing == "ended")
+    assert problems(agent.messages) == []
+
+
+def test_no_record_is_built_when_nobody_writes(monkeypatch, ask):
+    built = []
+    monkeypatch.setattr(Journal, "add", lambda self, kind, data: built.append(kind))
+    monkeypatch.setattr(Record, "__init__", lambda self, *a, **k: built.append("record"))
+    agent = Agent(model=FakeModel(use("t"), "x"), tools=[FakeTool("t", quick)])
+    ask(agent, "go")
+
+    assert built == []
+
+
+async def test_records_of_calls_at_once_are_written_one_batch_after_the_other():
+    order, writing = [], []
+
+    async def write_records(self, records):
+        writing.append(True)
+        assert len(writing) == 1, "two writes overlap"
+        for _ in range(7 - len(order) % 5):
+            await asyncio.sleep(0)
+
+        order.extend(record.number for record in records)
+        writing.pop()
+
+    turn = [use("t") for _ in range(6)]
+    agent = Agent(
+        model=FakeModel(turn, "x"),
+        tools=[FakeTool("t", quick)],
+        plugins=[parallel(), make_plugin(write_records=write_records)],
+    )
+    await agent.invoke_async("go")
+
+    assert order == sorted(order) == list(range(len(order)))
+
+
+def test_edits_and_undone_inputs_are_records_too():
+    async def manage_context(self, request, reason):
+        if reason == "after_invocation" and len(request.ids) > 2:
+            return [HistoryEdit(request.ids[0], request.ids[1], (), "too long")]
+
+        return None
+
+    agent, records, _ = logged(
+        "a", "b", ValueError("no"), plugins=[make_plugin("trimmer", manage_context=manage_context)]
+    )
+    agent("1")
+    agent("2")
+    spliced = [record.data for record in records if record.kind == "history_spliced"]
+    assert [(d["plugin"], d["reason"], d["first"], d["last"]) for d in spliced] == [("trimmer", "too long", 0, 1)]
+
+    with pytest.raises(ValueError, match="no"):
+        agent("3")
+
+    undone = [record.data for record in records if record.kind == "history_spliced"][-1]
+    assert undone["plugin"] == "kernel"
+    assert records[-1].kind == "run_ended"
+    assert records[-1].data["stop_reason"] == "error: ValueError"
