@@ -293,3 +293,24 @@ async def test_a_normal_intervener_does_not_see_what_a_policy_withholds(govern, 
     await run(agent)
 
     assert seen == []
+
+
+def test_a_direct_call_is_denied_as_well(govern, make_agent, tools):
+    govern(no_danger)
+    agent = make_agent()
+
+    result = agent.tool.danger()
+
+    assert (result["status"], result["content"]) == ("error", [{"text": "DENIED: no danger here"}])
+    assert tools.danger.ran == []
+
+
+def test_a_direct_call_on_the_way_to_another_tool_is_denied(govern, make_agent, tools, plugin):
+    async def around_tool_call(self, call, call_next):
+        return await call_next(call.with_tool(tools.danger))
+
+    govern(no_danger)
+    agent = make_agent(plugins=[plugin("swap", around_tool_call=around_tool_call)])
+
+    assert agent.tool.safe(record_direct_tool_call=False)["status"] == "error"
+    assert tools.danger.ran == []

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from kernel_fakes import FakeModel, FakeTool, make_plugin, problems, use
+
+from ropewalk import Agent
+from ropewalk.invocation import REENTRANT
+
+
+def said(agent):
+    return [block["text"] for message in agent.messages for block in message["content"] if "text" in block]
+
+
+OLD = [{"role": "user", "content": [{"text": "old"}]}, {"role": "assistant", "content": [{"text": "times"}]}]
+
+
+async def admit_beside(self, options):
+    return REENTRANT
+
+
+@pytest.mark.parametrize("order", ["the branch ends first", "the head ends first"])
+async def test_two_runs_at_once_end_as_two_blocks(order):
+    release = {"head": asyncio.Event(), "branch": asyncio.Event()}
+
+    async def wait(call):
+        await release[call.tool_use["input"]["who"]].wait()
+        return "waited"
+
+    turns = [use("wait", {"who": "head"}), use("wait", {"who": "branch"}), "end of one", "end of the other"]
+    agent = Agent(
+        model=FakeModel(*turns), tools=[FakeTool("wait", wait)], plugins=[make_plugin(admit=admit_beside)],
+        messages=OLD,
+    )  # fmt: skip
+    head = asyncio.create_task(agent.invoke_async("head"))
+    await asyncio.sleep(0.01)
+    branch = asyncio.create_task(agent.invoke_async("branch"))
+    await asyncio.sleep(0.01)
+    first, second = (branch, head) if order == "the branch ends first" else (head, branch)
+    release["branch" if first is branch else "head"].set()
+    assert str(await first) == "end of one\n"
+    release["head"].set()
+    release["branch"].set()
+    assert str(await second) == "end of the other\n"
+
+    assert problems(agent.messages) == []
+    texts = said(agent)
+    assert texts[:2] == ["old", "times"]
+    assert texts.index("branch") + 1 == texts.index("end of one" if first is branch else "end of the other")
+    assert texts.count("head") == texts.count("branch") == 1
+    assert len(agent.messages) == 2 + 4 + 4
+
+
+async def test_a_branch_whose_input_was_merged_adds_only_what_is_new():
+    release = asyncio.Event()
+
+    async def hold(self, request, call_next):
+        if len(request.messages[-1]["content"]) == 1:
+            await release.wait()
+
+        return await call_next(request)
+
+    plugin = make_plugin(admit=admit_beside, around_model_call=hold)
+    agent = Agent(model=FakeModel("to two", "to one"), plugins=[plugin])
+    head = asyncio.create_task(agent.invoke_async("one"))
+    await asyncio.sleep(0.01)
+    assert str(await agent.invoke_async("two")) == "to two\n"
+    release.set()
+    await head
+
+    assert said(agent) == ["one", "to one", "two", "to two"]
+    assert problems(agent.messages) == []
+
+
+def test_a_clone_starts_where_its_original_was_constructed():
+    given = [{"role": "user", "content": [{"text": "a"}]}, {"role": "assistant", "content": [{"text": "b"}]}]
+    tool = FakeTool("add")
+    agent = Agent(model=FakeModel("c", "d"), tools=[tool], messages=given, state={"n": 1}, system_prompt="be brief")
+    agent("more")
+    agent.state.set("n", 2)
+    agent.plugin_state("p").set("x", 1)
+
+    clone = agent.clone()
+
+    assert clone.messages == given
+    assert clone.state.get() == {"n": 1}
+    assert clone.plugin_state("p").get() == {}
+    assert clone.system_prompt == "be brief"
+    assert clone.tool_names == ["add"]
+    clone("and")
+    assert said(clone) == ["a", "b", "and", "d"]
+    assert said(agent) == ["a", "b", "more", "c"]
+    clone.tool_registry.remove("add")
+    assert agent.tool_names == ["add"]
+
+
+async def test_a_clone_is_initialised_by_the_plugins_like_any_agent():
+    ready, initialised = [], []
+
+    def on_agent_ready(self, agent):
+        ready.append(agent)
+
+    async def init_agent(self, agent):
+        initialised.append(agent)
+
+    agent = Agent(
+        model=FakeModel("x", "y"), plugins=[make_plugin(on_agent_ready=on_agent_ready, init_agent=init_agent)]
+    )
+    await agent.invoke_async("go")
+    clone = agent.clone()
+    await clone.invoke_async("go")
+
+    assert ready == initialised == [agent, clone]
