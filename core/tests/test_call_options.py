@@ -29,9 +29,7 @@ def test_the_callers_state_is_used_by_reference():
     assert mine == {"a": 1, "b": 2}
 
 
-@pytest.mark.parametrize(
-    "option", ["structured_output_model", "structured_output_prompt", "idempotency_token", "limits"]
-)
+@pytest.mark.parametrize("option", OWNED)
 def test_an_option_whose_plugin_is_missing_says_what_to_install(option, monkeypatch):
     monkeypatch.setattr("ropewalk.kits.hooks.activation.owner_of", lambda parameter: None)
 
