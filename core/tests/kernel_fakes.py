@@ -157,7 +157,7 @@ def parallel():
 # -- what a valid history is, written down a second time ---------------------------------------------------------
 
 
-def problems(messages, *, open_tail=False):
+def problems(messages, *, open_tail=False):  # noqa: C901, PLR0912 - one rule per branch
     """What is wrong with a history; an empty list when it is valid."""
     found = []
     seen = set()

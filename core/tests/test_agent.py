@@ -80,7 +80,7 @@ RUNS = {
         ),
     ),
     "exit": (SystemExit, lambda: Agent(model=FakeModel(use("t")), tools=[FakeTool("t", exits)])),
-    "edit": (HistoryError, lambda: _with_bad_edit()),
+    "edit": (HistoryError, lambda: _with_bad_edit()),  # noqa: PLW0108 - defined below,
 }
 
 

@@ -82,7 +82,7 @@ class Gate:
         await asyncio.sleep(0)
 
 
-def gated_agent(gate, *, executor=None):
+def gated_agent(gate, *, executor=None):  # noqa: C901 - one function per hook
     async def failing():
         await gate("model at its start")
         raise ModelThrottledException("slow down")
@@ -131,7 +131,7 @@ def gated_agent(gate, *, executor=None):
         await gate("init_agent")
 
     async def decide_stop(self, cycle):
-        await gate(f"decide_stop {cycle}")
+        await gate(f"decide_stop {cycle.index}")
 
     async def decide_continue(self, message):
         await gate("decide_continue")
@@ -202,7 +202,7 @@ async def test_the_points_are_all_that_a_run_passes(call):
     result = await call(agent, "go")
 
     assert result.stop_reason == "end_turn"
-    assert list(dict.fromkeys(gate.visited)) == list(dict.fromkeys([p for p in POINTS]))
+    assert list(dict.fromkeys(gate.visited)) == list(POINTS)
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -414,14 +414,10 @@ async def test_a_hook_that_swallows_a_cancellation_does_not_bring_the_run_back(h
         except asyncio.CancelledError:
             return await call_next(subject)
 
-    renamed = {
-        "around_model_call": "async def around_model_call(self, request, call_next): return await link(self, request, call_next)",
-        "around_tool_call": "async def around_tool_call(self, call, call_next): return await link(self, call, call_next)",
-        "around_tools": "async def around_tools(self, batch, call_next): return await link(self, batch, call_next)",
-        "around_invocation": "async def around_invocation(self, invocation, call_next): return await link(self, invocation, call_next)",
-    }
+    subject = {"model_call": "request", "tool_call": "call", "tools": "batch", "invocation": "invocation"}
+    name = subject[hook.removeprefix("around_")]
     scope = {"link": link}
-    exec(renamed[hook], scope)
+    exec(f"async def {hook}(self, {name}, call_next): return await link(self, {name}, call_next)", scope)
     tool = FakeTool("tool", quick)
     agent = Agent(model=FakeModel(use("tool"), "done"), tools=[tool], plugins=[make_plugin(**{hook: scope[hook]})])
     task = asyncio.create_task(agent.invoke_async("go"))

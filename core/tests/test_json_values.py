@@ -7,7 +7,7 @@ import enum
 import fractions
 import json
 import uuid
-from collections import OrderedDict, UserDict, deque, namedtuple
+from collections import OrderedDict, UserDict, deque
 from types import MappingProxyType, SimpleNamespace
 from typing import NamedTuple
 
@@ -267,7 +267,7 @@ def test_nesting_without_end_is_cut():
         deep = [deep]
 
     assert is_strict(strict_json(deep))
-    assert is_strict(strict_json(namedtuple("Row", "cells")(deep)))
+    assert is_strict(strict_json(Pair(deep, 1)))
 
 
 def test_the_callers_objects_are_not_written_to():

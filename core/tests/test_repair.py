@@ -105,7 +105,7 @@ def test_known_messages_stay_themselves_while_they_are_valid(messages, count):
 def test_missing_results_are_added_next_to_their_call():
     fixed = repaired([user("u"), assistant(asks("T1"), asks("T2")), user(answers("T2"), "more"), assistant("a")])
 
-    assert [list(b)[0] for b in fixed[2]["content"]] == ["toolResult", "toolResult", "text"]
+    assert [next(iter(b)) for b in fixed[2]["content"]] == ["toolResult", "toolResult", "text"]
     assert results_of(fixed) == {"T1": OUTCOME_UNKNOWN, "T2": "ok"}
 
 

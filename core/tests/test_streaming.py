@@ -120,7 +120,7 @@ POINTS = [
 
 
 async def settle_down():
-    gc.collect()
+    gc.collect(1)
     for _ in range(10):
         await asyncio.sleep(0)
 
@@ -188,21 +188,21 @@ async def test_two_agents_stream_side_by_side(quiet_loop):
 async def test_an_error_comes_after_what_led_to_it(quiet_loop):
     agent, _ = agent_of(["hm", use("t", tool_use_id="T")], ModelError("broken"))
     kinds = []
-    with pytest.raises(ModelError, match="broken"):
+    with pytest.raises(ModelError, match="broken"):  # noqa: PT012 - the loop is what raises
         async for event in agent.stream_async("go"):
-            kinds.append(kind_of(event))
+            kinds.append(kind_of(event))  # noqa: PERF401 - what came before the error is kept
 
     assert kinds[-1] == "force_stop"
     assert statuses_of(agent.messages) == {"T": "success"}
 
 
 async def test_an_error_without_a_text_of_its_own_still_reaches_the_consumer():
-    class Broken(Exception):
+    class BrokenError(Exception):
         def __str__(self):
             raise RuntimeError("no text")
 
-    agent, _ = agent_of(Broken())
-    with pytest.raises(Broken):
+    agent, _ = agent_of(BrokenError())
+    with pytest.raises(BrokenError):
         await collect(agent, "go")
 
 

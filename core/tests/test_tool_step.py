@@ -10,7 +10,7 @@ from kernel_fakes import FakeModel, FakeTool, make_plugin, parallel, problems, r
 from ropewalk import Agent, PluginError, ToolDefinitionError
 
 
-class BrokenText(Exception):
+class BrokenTextError(Exception):
     def __str__(self):
         raise RuntimeError("no text")
 
@@ -23,7 +23,7 @@ ORDINARY = {
     "value": (ValueError("m"), "Error: m"),
     "other": (KeyError("k"), "Error: KeyError - 'k'"),
     "silent": (RuntimeError(), "Error: RuntimeError"),
-    "broken text": (BrokenText(), "Error: BrokenText"),
+    "broken text": (BrokenTextError(), "Error: BrokenTextError"),
     "group": (ExceptionGroup("several", [ValueError("a"), OSError("b")]), "Error: ExceptionGroup - several (2 sub-"),
     "recursion": (RecursionError("deep"), "Error: RecursionError - deep"),
     "own cancel": (asyncio.CancelledError("mine"), "Error: CancelledError - mine"),

@@ -43,7 +43,7 @@ class AgentResult:
             return json.dumps([i.to_dict() if hasattr(i, "to_dict") else i for i in self.interrupts])
 
         if self.structured_output is not None:
-            return str(self.structured_output.model_dump_json())
+            return _as_json(self.structured_output)
 
         return "".join(f"{text}\n" for text in _texts(self.message))
 
@@ -65,6 +65,12 @@ class AgentResult:
 
         message = checked_message(value.get("message"), "message")
         return cls(value["stop_reason"], message, EventLoopMetrics(), checkpoint=value.get("checkpoint"))
+
+
+def _as_json(value: Any) -> str:
+    """JSON of a pydantic model as the model writes it, and of a list, dataclass or plain value."""
+    own = getattr(value, "model_dump_json", None)
+    return str(own()) if own is not None else json.dumps(strict_json(value), ensure_ascii=False)
 
 
 def _texts(message: Message) -> list[str]:

@@ -1,4 +1,4 @@
-"""`ropewalk plugins`: what is installed, what is active, who provides what, in which order."""
+"""`ropewalk plugins`: what is installed, what is active, who provides what, in which order; and its commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ import click
 from ropewalk.errors import PluginError
 from ropewalk.kits.hooks import assemble, describe_plugins, order_of, owner_of
 from ropewalk.kits.hooks.signatures import HOOKS
+from ropewalk_cli.checking import check
+from ropewalk_cli.explaining import explain
 from ropewalk_cli.main import debug_option
+from ropewalk_cli.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,14 +23,18 @@ if TYPE_CHECKING:
     from ropewalk.kits.hooks.reports import PluginReport
 
 
-@click.command()
+@click.group(invoke_without_command=True, subcommand_metavar="[COMMAND]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @debug_option
-def plugins(as_json: bool) -> None:
+@click.pass_context
+def plugins(context: click.Context, as_json: bool) -> None:
     """Shows the installed plugins, the provider of each role and the order in each hook.
 
     All of it as an agent without plugins= of its own would have it in this environment.
     """
+    if context.invoked_subcommand is not None:
+        return
+
     reports = describe_plugins()
     found = {
         "plugins": [asdict(report) | {"state": state_of(report)} for report in reports],
@@ -35,6 +42,10 @@ def plugins(as_json: bool) -> None:
         "order": hook_order(),
     }
     click.echo(json.dumps(found, indent=2) if as_json else as_text(reports, found))
+
+
+plugins.add_command(check)
+plugins.add_command(explain)
 
 
 def state_of(report: PluginReport) -> str:
@@ -76,16 +87,11 @@ def as_text(reports: Sequence[PluginReport], found: dict[str, Any]) -> str:
         (report.name, state_of(report), report.version, report.distribution + (" (bundled)" if report.bundled else ""))
         for report in reports
     ]
-    lines = [*_table(("PLUGIN", "STATE", "VERSION", "FROM"), rows)]
+    lines = [*table(("PLUGIN", "STATE", "VERSION", "FROM"), rows)]
     lines += [f"\n{report.name}: {report.error}" for report in reports if report.error]
     if found["providers"]:
-        lines += ["", *_table(("ROLE", "PROVIDED BY"), list(found["providers"].items()))]
+        lines += ["", *table(("ROLE", "PROVIDED BY"), list(found["providers"].items()))]
     if found["order"]:
-        lines += ["", *_table(("HOOK", "ORDER"), [(hook, ", ".join(names)) for hook, names in found["order"].items()])]
+        lines += ["", *table(("HOOK", "ORDER"), [(hook, ", ".join(names)) for hook, names in found["order"].items()])]
 
     return "\n".join(lines)
-
-
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (head, *rows)]

@@ -45,7 +45,12 @@ class LocalModel:
     Raises:
         UnknownLocalModelError: The catalog has no such model, and it is no path.
         ValueError: A number makes no sense.
+
+    Attributes:
+        supports_output_schema: That an answer can be held to `ModelRequest.output_schema`.
     """
+
+    supports_output_schema: Final = True
 
     def __init__(
         self,

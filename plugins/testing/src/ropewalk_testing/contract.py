@@ -237,7 +237,9 @@ async def _use(parameter: str) -> None:
         values: dict[str, Any] = {parameter: object()}
         await Agent(**{"model": ScriptedModel(["Hello."]), **values}).invoke_async("Go.")
     elif hasattr(Agent, parameter):
-        getattr(Agent(model=ScriptedModel(["Hello."])), parameter)(object())
+        answer = getattr(Agent(model=ScriptedModel(["Hello."])), parameter)(object())
+        if inspect.isawaitable(answer):
+            await answer
     else:
         options: Any = {parameter: object()}
         await Agent(model=ScriptedModel(["Hello."])).invoke_async("Go.", **options)

@@ -18,6 +18,7 @@ from ropewalk.errors import ToolDefinitionError
 from ropewalk.registry import is_tool
 from ropewalk.tools import Tool
 from ropewalk_tools.function_tool import FunctionTool
+from ropewalk_tools.module_tool import module_tool
 
 
 def tools_of_file(path: str | Path, name: str | None = None) -> list[Tool]:
@@ -38,6 +39,17 @@ def tools_of_file(path: str | Path, name: str | None = None) -> list[Tool]:
     return tools if name is None else [_named(tools, name, where)]
 
 
+def tools_in_file(path: Path) -> tuple[str, list[Tool]]:
+    """As `tools_of_file`, but a file may have no tool.
+
+    Returns:
+        The name of the file's module, the same for each version of it, and the tools.
+    """
+    where = f"tool file {str(path)!r}"
+    module = _run_file(_located(path, where), where)
+    return module.__name__, _tools_in(module, where)
+
+
 def tools_of_module(module: ModuleType, where: str | None = None) -> list[Tool]:
     """The tools that a module or package defines, or lists in `__all__`; tools it only imports are left out.
 
@@ -45,16 +57,32 @@ def tools_of_module(module: ModuleType, where: str | None = None) -> list[Tool]:
         ToolDefinitionError: It has none.
     """
     where = where or f"module {module.__name__!r}"
+    found = _tools_in(module, where)
+    if not found:
+        raise ToolDefinitionError(f"{where} has no tool in it: decorate a function there with @tool")
+
+    return found
+
+
+def tools_of_named_module(module_name: str) -> list[Tool]:
+    """The tools of a module that may have to be imported.
+
+    Raises:
+        ToolDefinitionError: It cannot be imported, or has none.
+    """
+    where = f"tools={module_name!r}"
+    return tools_of_module(_imported(module_name, where), where)
+
+
+def _tools_in(module: ModuleType, where: str) -> list[Tool]:
     listed = getattr(module, "__all__", ())
     found = {
         id(value): value
         for name, value in vars(module).items()
         if is_tool(value) and (name in listed or _is_defined_in(module, value))
     }
-    if not found:
-        raise ToolDefinitionError(f"{where} has no tool in it: decorate a function there with @tool")
-
-    return list(found.values())
+    by_spec = module_tool(module, where)
+    return [*found.values(), by_spec] if by_spec is not None else list(found.values())
 
 
 def tool_at(module_name: str, attribute: str) -> Tool:
@@ -64,13 +92,7 @@ def tool_at(module_name: str, attribute: str) -> Tool:
         ToolDefinitionError: The module cannot be imported, or has no such tool.
     """
     where = f"tool '{module_name}:{attribute}'"
-    try:
-        module = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:
-        raise ToolDefinitionError(
-            f"{where}: importing {module_name!r} raised {_told(error)}: install it, or start where it can be found"
-        ) from error
-
+    module = _imported(module_name, where)
     try:
         value: Any = functools.reduce(getattr, attribute.split("."), module)
     except AttributeError as error:
@@ -79,16 +101,29 @@ def tool_at(module_name: str, attribute: str) -> Tool:
             f"{where}: module {module_name!r} has no {attribute!r}: its tools are {known}"
         ) from error
 
-    if not is_tool(value):
-        raise not_a_tool(value, where)
+    if is_tool(value):
+        return value  # type: ignore[no-any-return]
 
-    return value  # type: ignore[no-any-return]
+    by_spec = module_tool(module, where)
+    if by_spec is not None and by_spec.__name__ == attribute:
+        return by_spec
+
+    raise not_a_tool(value, where)
 
 
 def not_a_tool(value: Any, where: str) -> ToolDefinitionError:
     """The error for something that was meant as a tool."""
     what = "a plain function" if inspect.isroutine(value) else f"a {type(value).__name__}"
     return ToolDefinitionError(f"{where} is {what}, not a tool: decorate it with @tool (from ropewalk import tool)")
+
+
+def _imported(module_name: str, where: str) -> ModuleType:
+    try:
+        return importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:
+        raise ToolDefinitionError(
+            f"{where}: importing {module_name!r} raised {_told(error)}: install it, or start where it can be found"
+        ) from error
 
 
 def _is_defined_in(module: ModuleType, value: Any) -> bool:

@@ -52,7 +52,7 @@ class _Job:
         if error is None:
             future.set_result(result)
         elif isinstance(error, StopIteration | SystemExit | KeyboardInterrupt | asyncio.CancelledError):
-            # a future refuses StopIteration, and asyncio lets the others tear down the whole loop: they travel as values
+            # a future refuses StopIteration, and asyncio lets the others tear down its loop: they travel as values
             future.set_result(_Raised(error))
         else:
             future.set_exception(error)
@@ -135,7 +135,8 @@ async def in_thread(body: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         error, result = result.error, None
         try:
             if isinstance(error, StopIteration):
-                raise RuntimeError("the function raised StopIteration: raise another exception instead") from error
+                message = "the function raised StopIteration: raise another exception instead"
+                raise RuntimeError(message) from error  # noqa: TRY004 - what a coroutine raises in its place
 
             raise error
         finally:

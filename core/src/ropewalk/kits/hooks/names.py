@@ -14,6 +14,11 @@ _BY_PLUGIN: Final[Mapping[str, str]] = {
     "concurrency": "ConcurrentInvocationMode IdempotencyAbortedError",
     "console": "CompositeCallbackHandler PrintingCallbackHandler null_callback_handler",
     "executor": "ConcurrentToolExecutor SequentialToolExecutor",
+    "hooks": (
+        "AfterInvocationEvent AfterModelCallEvent AfterToolCallEvent AfterToolsEvent AgentInitializedEvent "
+        "BeforeInvocationEvent BeforeModelCallEvent BeforeToolCallEvent BeforeToolsEvent HookCallback HookEvent "
+        "HookOrder HookProvider HookRegistry MessageAddedEvent ModelStopResponse Plugin hook"
+    ),
     "interventions": "Confirm Deny Guide InterventionHandler Proceed Transform",
     "limits": "Limits",
     "litellm": "LiteLLMModel",
@@ -29,7 +34,7 @@ _BY_PLUGIN: Final[Mapping[str, str]] = {
     "session-s3": "S3SessionManager",
     "structured": "StructuredOutputException",
     "summarize": "SummarizingConversationManager",
-    "tools": "ToolContext tool",
+    "tools": "ToolContext ToolProvider tool",
     "window": "NullConversationManager SlidingWindowConversationManager",
 }
 

@@ -28,6 +28,7 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "sandbox": "ropewalk-sandbox-local",
     "session_manager": "ropewalk-session-file",
     "structured_output": "ropewalk-structured",
+    "structured_output_async": "ropewalk-structured",
     "structured_output_model": "ropewalk-structured",
     "structured_output_prompt": "ropewalk-structured",
     "tool_executor": "ropewalk-executor",

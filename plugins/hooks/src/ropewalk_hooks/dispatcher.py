@@ -1,0 +1,244 @@
+"""Dispatches lifecycle events from inside the kernel's chains. An agent has this plugin from its first callback on."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, final
+from weakref import ref
+
+from ropewalk import hookimpl
+from ropewalk.errors import InvalidPromptError
+from ropewalk.invocation import Denied, Invocation
+from ropewalk.kits.events import MessageAdded
+from ropewalk.kits.hooks.facade import Hooks
+from ropewalk.kits.lifecycle import (
+    AfterInvocationEvent,
+    AfterModelCallEvent,
+    AfterToolsEvent,
+    BeforeInvocationEvent,
+    BeforeModelCallEvent,
+    BeforeToolsEvent,
+    MessageAddedEvent,
+    ModelStopResponse,
+)
+from ropewalk.kits.messages.estimate import estimate_tokens
+from ropewalk.kits.messages.prompt import prompt_messages
+from ropewalk.kits.messages.rules import checked_block
+from ropewalk.outcomes import ModelOutcome, Retry, ToolsOutcome
+from ropewalk.kits.result import AgentResult
+from ropewalk.tools import error_result
+from ropewalk_hooks.errors import HookError
+from ropewalk_hooks.messages import Following, unseen_of
+from ropewalk_hooks.registry import HookRegistry
+from ropewalk_hooks.tool_calls import call_tool
+
+if TYPE_CHECKING:
+    from ropewalk.agent import Agent
+    from ropewalk.kits.events import Event
+    from ropewalk.model import ModelRequest
+    from ropewalk.tools import ToolBatch, ToolCall
+    from ropewalk.types import AgentInput, ContentBlock, Message, ToolResult
+
+INVOCATION_DENIED: Final = "invocation denied by hook"
+MODEL_CALL_DENIED: Final = "model call denied by hook"
+TOOLS_CANCELLED: Final = "Tool cancelled by hook"
+TURN_ENDED: Final = "Turn ended early by hook after tool execution"
+
+
+@final
+class DispatchPlugin:
+    """Calls the callbacks of one agent.
+
+    It stands around the other plugins of the agent: what a callback changes, they see, and what they answer in the
+    model's or a tool's place, callbacks see.
+
+    Attributes:
+        registry: The callbacks.
+    """
+
+    name = "hooks-dispatch"
+    order = -10
+
+    def __init__(self, agent: Agent, registry: HookRegistry) -> None:
+        self.registry = registry
+        self._agent = ref(agent)
+
+    @hookimpl(tryfirst=True)
+    def on_agent_ready(self, agent: Agent) -> None:
+        """Gives a clone callbacks of its own, before its plugins register theirs."""
+        if self._agent() is not agent:
+            hooks = agent.hooks
+            own = [DispatchPlugin(agent, self.registry.copy()) if each is self else each for each in hooks.plugins]
+            agent.hooks = Hooks.of(own[: hooks.own], own[hooks.own :])
+
+    # -- invocations -----------------------------------------------------------------------------------------------
+
+    @hookimpl
+    async def around_invocation(
+        self, invocation: Invocation, call_next: Callable[[Invocation], Awaitable[AgentResult | Denied]], agent: Agent
+    ) -> AgentResult | Denied:
+        """Runs the invocation, and another one as long as callbacks ask for it."""
+        while True:
+            result, resume = await self._invocation(invocation, call_next, agent)
+            if resume is None:
+                return result
+
+            invocation = _with_input(invocation, resume, agent)
+
+    async def _invocation(
+        self, invocation: Invocation, call_next: Callable[[Invocation], Awaitable[AgentResult | Denied]], agent: Agent
+    ) -> tuple[AgentResult | Denied, AgentInput]:
+        state = invocation.options.invocation_state
+        if self.registry.has_callbacks(BeforeInvocationEvent):
+            before = BeforeInvocationEvent(agent, state, copy.deepcopy(list(invocation.messages)))
+            await self.registry.invoke_callbacks_async(before)
+            if before.cancel:
+                await self.registry.invoke_callbacks_async(AfterInvocationEvent(agent, state))
+                return Denied(_text(before.cancel, INVOCATION_DENIED)), None
+
+            if before.messages != list(invocation.messages):
+                invocation = _with_input(invocation, before.messages, agent)
+
+        try:
+            with Following(agent, len(invocation.messages)):
+                result = await call_next(invocation)
+                await self._tell_of_messages(agent, ())
+        except BaseException as error:
+            await self.registry.clean_up(AfterInvocationEvent(agent, state), error)
+            raise
+
+        ended = result if isinstance(result, AgentResult) else None
+        after = await self.registry.invoke_callbacks_async(AfterInvocationEvent(agent, state, ended))
+        goes_on = ended is not None and ended.stop_reason != "cancelled"
+        return result, after.resume if goes_on else None
+
+    # -- the model -------------------------------------------------------------------------------------------------
+
+    @hookimpl
+    async def around_model_call(
+        self, request: ModelRequest, call_next: Callable[[ModelRequest], Awaitable[ModelOutcome | Retry]], agent: Agent
+    ) -> ModelOutcome | Retry:
+        """One attempt."""
+        state = request.invocation_state
+        await self._tell_of_messages(agent, request.messages)
+        before = BeforeModelCallEvent(agent, state, count=lambda: estimate_tokens(request.messages))
+        await self.registry.invoke_callbacks_async(before)
+        try:
+            if before.cancel:
+                outcome: ModelOutcome | Retry = ModelOutcome.saying(_text(before.cancel, MODEL_CALL_DENIED))
+            else:
+                outcome = await call_next(request)
+        except BaseException as error:
+            after = AfterModelCallEvent(agent, state, exception=error)
+            await self.registry.clean_up(after, error)
+            if after.retry and isinstance(error, Exception):
+                return Retry(f"a hook asked for it after {type(error).__name__}: {error}")
+
+            raise
+
+        if not isinstance(outcome, ModelOutcome):
+            await self.registry.invoke_callbacks_async(AfterModelCallEvent(agent, state, retry=True))
+            return outcome
+
+        after = AfterModelCallEvent(agent, state, ModelStopResponse(outcome.message, outcome.stop_reason))
+        await self.registry.invoke_callbacks_async(after)
+        if after.retry and outcome.stop_reason != "cancelled":
+            return Retry("a hook asked for it")
+
+        return outcome
+
+    # -- the tools -------------------------------------------------------------------------------------------------
+
+    @hookimpl
+    async def around_tools(
+        self, batch: ToolBatch, call_next: Callable[[ToolBatch], Awaitable[ToolsOutcome]], agent: Agent
+    ) -> ToolsOutcome:
+        """The tools of one message."""
+        before = await self.registry.invoke_callbacks_async(BeforeToolsEvent(agent, _asking(batch, agent)))
+        try:
+            if before.cancel:
+                text = _text(before.cancel, TOOLS_CANCELLED)
+                done = ToolsOutcome([error_result(call.tool_use["toolUseId"], text) for call in batch.calls])
+            else:
+                done = await call_next(batch)
+        except BaseException as error:
+            await self.registry.clean_up(AfterToolsEvent(agent, {"role": "user", "content": []}), error)
+            raise
+
+        blocks: list[ContentBlock] = [{"toolResult": result} for result in done.results]
+        after = AfterToolsEvent(agent, {"role": "user", "content": blocks}, done.end_turn or False)
+        await self.registry.invoke_callbacks_async(after)
+        return ToolsOutcome(done.results, _final(after.end_turn))
+
+    @hookimpl
+    async def around_tool_call(
+        self, call: ToolCall, call_next: Callable[[ToolCall], Awaitable[ToolResult]], agent: Agent
+    ) -> ToolResult:
+        """One tool call, and its repetitions."""
+        return await call_tool(self.registry, call, call_next, agent)
+
+    # -- the history -----------------------------------------------------------------------------------------------
+
+    @hookimpl
+    async def on_event(self, event: Event, agent: Agent) -> None:
+        """Tells of the messages of the model and of the tools."""
+        if isinstance(event, MessageAdded):
+            unseen = unseen_of(agent)
+            if unseen is not None:
+                unseen.saw(event.message)
+
+            await self.registry.invoke_callbacks_async(MessageAddedEvent(agent, event.message))
+
+    async def _tell_of_messages(self, agent: Agent, request: Sequence[Message]) -> None:
+        """Tells of what came in another way: the input, and what plugins have the user say."""
+        unseen = unseen_of(agent)
+        for message in unseen.take(request) if unseen is not None else ():
+            await self.registry.invoke_callbacks_async(MessageAddedEvent(agent, message))
+
+
+def _with_input(invocation: Invocation, given: AgentInput, agent: Agent) -> Invocation:
+    """The invocation with what a callback wants the agent to be asked.
+
+    Raises:
+        InvalidPromptError: It has none of the forms of a prompt.
+    """
+    messages = prompt_messages(given)
+    if not messages and not agent.history.messages:
+        raise InvalidPromptError("a callback left no input and there is no history to go on with: leave a message")
+
+    return invocation.with_messages(list(messages))
+
+
+def _asking(batch: ToolBatch, agent: Agent) -> Message:
+    """The model's message with the tool uses of a batch."""
+    unseen = unseen_of(agent)
+    if unseen is not None and unseen.asking is not None:
+        return unseen.asking
+
+    return {"role": "assistant", "content": [{"toolUse": call.tool_use} for call in batch.calls]}
+
+
+def _text(cancel: object, default: str) -> str:
+    return cancel if isinstance(cancel, str) else default
+
+
+def _final(end_turn: Any) -> str | list[ContentBlock] | None:
+    """What ends the turn, or None.
+
+    Raises:
+        HookError: It is neither a bool nor a text nor content blocks.
+    """
+    if not end_turn:
+        return None
+
+    if end_turn is True:
+        return TURN_ENDED
+
+    if isinstance(end_turn, str):
+        return end_turn
+
+    if not isinstance(end_turn, list | tuple):
+        raise HookError(f"AfterToolsEvent.end_turn is {end_turn!r:.80}: write True, a text or content blocks")
+
+    return [checked_block(block, f"AfterToolsEvent.end_turn[{i}]") for i, block in enumerate(end_turn)]

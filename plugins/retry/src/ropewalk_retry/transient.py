@@ -1,0 +1,103 @@
+"""Which errors may go away by themselves. Libraries are known by the names of their classes; none is imported."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ropewalk.errors import ContextWindowOverflowException, MaxTokensReachedException
+
+CONNECTION_ERRORS: Final[Mapping[str, frozenset[str]]] = {
+    "aiohttp": frozenset({"ClientConnectionError", "ClientPayloadError"}),
+    "botocore": frozenset({"ConnectionError", "HTTPClientError", "IncompleteReadError", "ResponseStreamingError"}),
+    "httpcore": frozenset({"NetworkError", "ProxyError", "RemoteProtocolError", "TimeoutException"}),
+    "httpx": frozenset({"NetworkError", "ProxyError", "RemoteProtocolError", "TimeoutException"}),
+    "requests": frozenset({"ChunkedEncodingError", "ConnectionError", "Timeout"}),
+    "urllib3": frozenset({"NewConnectionError", "ProtocolError", "TimeoutError"}),
+}
+"""Package to the base classes of its errors in which no answer, or only a part of one, has come back."""
+
+NOT_CONNECTION_ERRORS: Final = frozenset({"ClientSSLError", "SSLError"})
+"""Subclasses of those that a repetition does not help: the other side is not who it should be."""
+
+TRANSIENT_CODES: Final = frozenset({
+    "internalfailure", "internalserver", "modelnotready", "modelstream", "modeltimeout",
+    "provisionedthroughputexceeded", "requestlimitexceeded", "requestthrottled", "requesttimeout", "serviceunavailable", "slowdown", "throttled",
+    "throttling", "toomanyrequests", "429", "500", "502", "503", "504",
+})  # fmt: skip
+"""Codes that services answer with when the same request may succeed later, without case and ending."""
+
+_SUFFIXES: Final = ("exception", "error")
+_CHAIN: Final = 8
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the same model call may succeed later.
+
+    An error that says so itself (`retryable`, as `ModelError` has it) is believed. Any other is transient if it is a
+    timeout or a failed connection, of Python or of a known HTTP client, or if it is, or carries, one of the codes of
+    overload that services answer with. An overflow of the model's window never is.
+    """
+    if isinstance(error, ContextWindowOverflowException | MaxTokensReachedException):
+        return False
+
+    said = getattr(error, "retryable", None)
+    if isinstance(said, bool):
+        return said
+
+    return _lost_connection(error) or _names_overload(error)
+
+
+def _lost_connection(error: BaseException) -> bool:
+    if any(isinstance(each, ssl.SSLCertVerificationError) for each in _with_causes(error)):
+        return False
+
+    if isinstance(error, ConnectionError | TimeoutError):
+        return True
+
+    reason = getattr(error, "reason", None)  # urllib3's own retries end in an error that holds the last one
+    if isinstance(reason, Exception):
+        return _lost_connection(reason)
+
+    classes = type(error).__mro__
+    if any(cls.__name__ in NOT_CONNECTION_ERRORS for cls in classes):
+        return False
+
+    return any(cls.__name__ in CONNECTION_ERRORS.get(cls.__module__.partition(".")[0], ()) for cls in classes)
+
+
+def _with_causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what led to it, up to a bound: a chain of causes may be a ring."""
+    each: BaseException | None = error
+    for _ in range(_CHAIN):
+        if each is None:
+            return
+
+        yield each
+        each = each.__cause__ or each.__context__
+
+
+def _names_overload(error: BaseException) -> bool:
+    """By the code of the response, or by the class: generated clients name their classes after the codes."""
+    code = _code(error)
+    if code is not None:
+        return _bare(code) in TRANSIENT_CODES
+
+    return any(_bare(cls.__name__) in TRANSIENT_CODES for cls in type(error).__mro__)
+
+
+def _code(error: Any) -> str | None:
+    response = getattr(error, "response", None)
+    details = response.get("Error") if isinstance(response, Mapping) else None
+    code = details.get("Code") if isinstance(details, Mapping) else None
+    return code if isinstance(code, str) else None
+
+
+def _bare(name: str) -> str:
+    """`ThrottlingException`, `throttlingException` and `Throttling` are one name."""
+    bare = name.lower()
+    for suffix in _SUFFIXES:
+        bare = bare.removesuffix(suffix)
+
+    return bare

@@ -1,0 +1,172 @@
+"""The tool that an agent is for another agent."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Final, final
+
+from ropewalk import Agent, ConcurrencyException, ToolDefinitionError
+from ropewalk.agent_base import AgentBase
+from ropewalk.tools import ToolCall, error_result
+from ropewalk.types import ToolResult, ToolSpec
+from ropewalk_subagents.answers import tool_result
+from ropewalk_subagents.driving import drive
+from ropewalk_subagents.line import WouldNeverEndError, line_of
+from ropewalk_subagents.naming import checked_name, legal_name
+from ropewalk_subagents.nesting import above, with_caller
+
+_log = logging.getLogger("ropewalk.subagents")
+_INPUT: Final = "input"
+
+
+@final
+class AgentTool:
+    """An agent that answers the tool calls of others.
+
+    By default each call is answered by a fresh copy of the agent, with the messages and the state that it was made
+    with: calls do not know of one another, and may run at once. With `preserve_context` the agent itself answers, one
+    call after the other, and its conversation goes on.
+
+    Attributes:
+        tool_name: The name that models use.
+        tool_type: `"agent"`.
+        agent: The agent.
+        preserve_context: Whether its conversation goes on from call to call.
+    """
+
+    tool_type: Final = "agent"
+
+    def __init__(
+        self,
+        agent: Agent,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        preserve_context: bool = False,
+        max_depth: int = 8,
+    ) -> None:
+        """Makes the tool.
+
+        Args:
+            agent: The agent.
+            name: Default: the agent's name, made legal.
+            description: Default: the agent's description, or a sentence that names it.
+            preserve_context: Whether the conversation goes on from call to call.
+            max_depth: How many sub-agents may be nested, this one included.
+
+        Raises:
+            ToolDefinitionError: The name is illegal.
+            ValueError: The agent has a session manager, and fresh copies of it would all write to one session.
+        """
+        if not preserve_context and getattr(agent, "session_manager", None) is not None:
+            raise ToolDefinitionError(
+                f"agent {agent.name!r} has a session manager, and a sub-agent starts anew with each call: "
+                "use as_tool(preserve_context=True), or an agent without a session"
+            )
+
+        self.agent = agent
+        self.tool_name = legal_name(agent.name) if name is None else checked_name(name)
+        self.preserve_context = preserve_context
+        self._description = description
+        self._max_depth = max_depth
+
+    @property
+    def tool_spec(self) -> ToolSpec:
+        """What models are told."""
+        fallback = f"Use the {self.agent.name} agent as a tool: tell it in plain words what you need"
+        return {
+            "name": self.tool_name,
+            "description": self._description or self.agent.description or fallback,
+            "inputSchema": {
+                "json": {
+                    "type": "object",
+                    "properties": {_INPUT: {"type": "string", "description": "What the agent is asked or told to do"}},
+                    "required": [_INPUT],
+                }
+            },
+        }
+
+    def __repr__(self) -> str:
+        return f"<tool {self.tool_name!r}: agent {self.agent.name!r}>"
+
+    async def invoke(self, call: ToolCall) -> ToolResult:
+        """Lets the agent answer one call. What goes wrong in it becomes an error result.
+
+        Raises:
+            CancelledError: The caller was cancelled; the agent has ended by then.
+        """
+        use_id = call.tool_use["toolUseId"]
+        prompt = call.tool_use["input"].get(_INPUT)
+        if not isinstance(prompt, str):
+            return error_result(use_id, f"Error: {self.tool_name} takes one argument, {_INPUT!r}, which is a text")
+
+        callers = with_caller(call.agent)
+        if len(callers) > self._max_depth:
+            return error_result(
+                use_id,
+                f"Error: agent {self.agent.name!r} was not asked: sub-agents are nested {self._max_depth} deep "
+                "already, which is the limit; answer without it",
+            )
+
+        token = above.set(callers)
+        try:
+            return await self._answer(prompt, call, callers)
+        except ConcurrencyException:
+            return error_result(use_id, f"Error: Agent {self.agent.name!r} is already processing a request")
+        except WouldNeverEndError:
+            return error_result(
+                use_id,
+                f"Error: Agent {self.agent.name!r} is already processing a request, which waits for this very call; "
+                "answer without it",
+            )
+        except Exception as error:  # noqa: BLE001 - the caller's model is told, and may do without
+            _log.debug("sub-agent %s raised", self.agent.name, exc_info=True)
+            return error_result(use_id, f"Error: agent {self.agent.name!r} failed: {type(error).__name__} - {error}")
+        finally:
+            above.reset(token)
+
+    async def _answer(self, prompt: str, call: ToolCall, callers: tuple[int, ...]) -> ToolResult:
+        use_id = call.tool_use["toolUseId"]
+        async with self._ready(callers) as (child, cancel):
+            if call.cancel_signal.is_set():  # while the call stood in the line
+                return error_result(use_id, f"Agent {self.agent.name!r} was not asked: the run was cancelled before")
+
+            result = await drive(child, prompt, call, _options_for(call), cancel)
+            return tool_result(result, self.agent.name, use_id)
+
+    @contextlib.asynccontextmanager
+    async def _ready(self, callers: tuple[int, ...]) -> AsyncIterator[tuple[Agent, Callable[[], None]]]:
+        """The agent that answers, and what cancels its run."""
+        agent = self.agent
+        if self.preserve_context:
+            async with line_of(agent).turn(agent, callers):
+                # not `agent.cancel`: between runs that would cancel the next one
+                yield agent, lambda: AgentBase.cancel(agent)
+
+            return
+
+        agent.resolve_model()  # once, and not once per copy
+        child = agent.clone()
+        try:
+            yield child, child.cancel
+        finally:
+            await _close(child)
+
+
+async def _close(child: Agent) -> None:
+    try:
+        await child.aclose()
+    except Exception:  # noqa: BLE001 - its answer is there all the same
+        _log.exception("cleaning up after a call of agent %s failed", child.name)
+
+
+def _options_for(call: ToolCall) -> dict[str, Any]:
+    """Options of the caller's call that hold for its sub-agents too.
+
+    A budget is an object that several agents draw from. A plain dict of limits is meant for one call of one agent.
+    """
+    run = getattr(call, "_run", None)
+    limits = run.options.given.get("limits") if run is not None and hasattr(run, "options") else None
+    return {} if limits is None or isinstance(limits, Mapping) else {"limits": limits}
