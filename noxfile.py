@@ -2,6 +2,9 @@
 
 Tests of single packages run against built wheels, not the checkout, so that a file or a dependency that a package
 forgot to declare shows here.
+
+`nox` alone runs what fits into ten minutes; `nox -t full` also the layers, the other Pythons and the oldest and newest
+dependencies.
 """
 
 from __future__ import annotations
@@ -10,8 +13,11 @@ import atexit
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +26,12 @@ import nox
 nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_venv = "yes"
-nox.options.sessions = ["lint", "imports", "types", "kernel", "alone", "everything"]
+nox.options.download_python = "never"  # an interpreter that is not there is a reason to skip, not to fetch one
+
+PYTHONS: Final = ("3.11", "3.12", "3.13")
+CURRENT: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
+EVERYTHING: Final = f"everything-{CURRENT if CURRENT in PYTHONS else PYTHONS[0]}"
+nox.options.sessions = ["lint", "imports", "types", "docs", "kernel", "alone", "pairs", EVERYTHING]
 
 ROOT: Final = Path(__file__).parent
 SHARED_OPTIONS: Final = {"env": {"PYTHONSAFEPATH": "1"}}  # the checkout is not importable by accident
@@ -48,6 +59,9 @@ def tools(*names: str) -> list[str]:
     return [versions[name] for name in names]
 
 
+SHOW_VERSIONS: Final = (
+    "from importlib.metadata import version as v; print('pluggy', v('pluggy'), 'pydantic', v('pydantic'))"
+)
 PYTEST: Final = tools("pytest", "pytest-asyncio", "hypothesis")
 
 # -- wheels ------------------------------------------------------------------------------------------------------
@@ -85,6 +99,15 @@ def what_tests_need(folder: str) -> tuple[list[str], list[str]]:
     return sorted(plugins), [entry for entry, place in own.items() if place is None]
 
 
+def install_everything(session: nox.Session, *more: str) -> None:
+    """Installs all packages from their wheels, with what their tests ask for.
+
+    pip and hatchling are for the tests that install a plugin of somebody else.
+    """
+    others = {entry for folder in FOLDERS for entry in what_tests_need(folder)[1]}
+    session.install(*PYTEST, *tools("hatchling"), "pip", *sorted(others), *more, *(wheel(folder) for folder in FOLDERS))
+
+
 def install_alone(session: nox.Session, folder: str) -> None:
     """Installs the kernel and one package from their wheels, and what the package's tests ask for."""
     plugins, others = what_tests_need(folder)
@@ -111,11 +134,76 @@ def alone(session: nox.Session, package: str) -> None:
 
 
 @nox.session(requires=["build"])
-def everything(session: nox.Session) -> None:
+def pairs(session: nox.Session) -> None:
+    """Every plugin by the contract, every pair of plugins and all of them together, in one process."""
+    install_everything(session)
+    session.run("python", "-m", "pytest", "tests/contract", "tests/combos", *session.posargs, **SHARED_OPTIONS)
+
+
+@nox.session(requires=["build"], tags=["full"])
+def layers(session: nox.Session) -> None:
+    """The kernel, then one plugin more at a time: its tests, and all pairs of what is there by then.
+
+    The testing plugin comes first, for the tests of the pairs; then what most agents have; then the others by name.
+    """
+    first = [name for name in ("testing", "tools", "executor") if name in PLUGINS]
+    order = [f"plugins/{name}" for name in dict.fromkeys([*first, *PLUGINS])]
+    session.install(*PYTEST, wheel("core"))
+    session.run("python", "-m", "pytest", "core", *session.posargs, **SHARED_OPTIONS)
+    for folder in [*order, *(f"contrib/{name}" for name in CONTRIB)]:
+        plugins, others = what_tests_need(folder)
+        session.install(*others, *(wheel(place) for place in dict.fromkeys([folder, *plugins])))
+        session.run("python", "-m", "pytest", folder, "tests/combos", *session.posargs, **SHARED_OPTIONS)
+
+
+def run_everything(session: nox.Session) -> None:
     """All tests, with all packages in one environment."""
-    others = {entry for folder in FOLDERS for entry in what_tests_need(folder)[1]}
-    session.install(*PYTEST, *sorted(others), *(wheel(folder) for folder in FOLDERS))
+    install_everything(session)
     session.run("python", "-m", "pytest", *session.posargs, **SHARED_OPTIONS)
+
+
+def works(python: str) -> bool:
+    """Whether an interpreter is there and starts: a shim may stand for one that is not selected."""
+    if python == CURRENT:
+        return True
+
+    found = shutil.which(f"python{python}")
+    return found is not None and subprocess.run([found, "-c", ""], check=False, capture_output=True).returncode == 0
+
+
+def skipping(python: str) -> Callable[[nox.Session], None]:
+    """A session that says why it does not run."""
+
+    def skip(session: nox.Session) -> None:
+        session.skip(f"no python{python} that starts is on the path")
+
+    skip.__doc__ = run_everything.__doc__
+    return skip
+
+
+for version in PYTHONS:
+    if works(version):
+        nox.session(run_everything, name=f"everything-{version}", python=version, requires=["build"], tags=["full"])
+    else:
+        nox.session(skipping(version), name=f"everything-{version}", python=False, tags=["full"])
+
+
+@nox.session(requires=["build"], tags=["full"])
+@nox.parametrize("dependencies", ["oldest", "newest"], ids=["oldest", "newest"])
+def versions(session: nox.Session, dependencies: str) -> None:
+    """All tests with the oldest and the newest pluggy and pydantic that the kernel allows."""
+    asked = {"oldest": ("pluggy==1.6.0", "pydantic==2.7.0"), "newest": ("pluggy>=1.6,<2", "pydantic>=2.7,<3")}
+    upgrade = ["--upgrade"] if dependencies == "newest" else []
+    install_everything(session, *upgrade, *asked[dependencies])
+    session.run("python", "-c", SHOW_VERSIONS)
+    session.run("python", "-m", "pytest", *session.posargs, **SHARED_OPTIONS)
+
+
+@nox.session(requires=["build"], tags=["full"])
+def bench(session: nox.Session) -> None:
+    """One short round of the benchmarks: whether they run, and whether a bar is missed by far."""
+    session.install(*(wheel(folder) for folder in FOLDERS))
+    session.run("python", "benchmarks/run.py", "--quick", "--check", *session.posargs)
 
 
 # -- checks ------------------------------------------------------------------------------------------------------
@@ -139,8 +227,17 @@ def imports(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"])
+def docs(session: nox.Session) -> None:
+    """The pages: the hooks' as their generator writes them, the examples, the tutorial, the links."""
+    install_everything(session)
+    session.run("python", "docs/generate_hooks.py", "--check")
+    pages = ["tests/docs", "tests/contract/test_tutorial.py", "tests/layout/test_docs.py"]
+    session.run("python", "-m", "pytest", *pages, *session.posargs, **SHARED_OPTIONS)
+
+
+@nox.session(requires=["build"])
 def types(session: nox.Session) -> None:
     """Mypy, strict, over all sources."""
-    others = {entry for folder in FOLDERS for entry in what_tests_need(folder)[1]}
-    session.install(*tools("mypy"), *PYTEST, *sorted(others), *(wheel(folder) for folder in FOLDERS))
-    session.run("mypy", *(f"{folder}/src" for folder in FOLDERS), "dev.py", "examples")
+    install_everything(session, *tools("mypy"))
+    scripts = ["dev.py", "examples", "docs/generate_hooks.py"]
+    session.run("mypy", *(f"{folder}/src" for folder in FOLDERS), *scripts)

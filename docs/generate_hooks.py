@@ -30,8 +30,8 @@ A hook is implemented by a method with `@hookimpl` of a plugin class; it takes a
 * None means "no opinion", in every hook but a chain.
 
 Order: by tier (`policy`, `normal`, `observer`), then by the plugin's `order` (lower first), then `tryfirst` and
-`trylast`, then an agent's own plugins in their order before those that are active unasked. The first is the outermost of a
-chain.
+`trylast`, then an agent's own plugins in their order before those that are active unasked. The first is the outermost
+of a chain.
 `ropewalk plugins explain <hook>` shows it for an environment.
 """
 

@@ -23,10 +23,6 @@ class Box(BaseModel, Generic[T]):
     content: T
 
 
-class Größe(BaseModel):
-    wert: int
-
-
 class Pets(RootModel[list[Cat]]):
     pass
 
@@ -44,7 +40,7 @@ class Pets(RootModel[list[Cat]]):
         (Annotated[Cat | Dog, Field(description="A pet.")], "Cat_or_Dog"),
         (list[Cat], "list_Cat"),
         (dict[str, Cat], "dict_str_Cat"),
-        (Größe, "Gr_e"),
+        (type("Größe", (BaseModel,), {}), "Gr_e"),
         (type("名前", (BaseModel,), {}), "structured_output"),
         (type("L" * 70, (BaseModel,), {}), "L" * 64),
     ],

@@ -49,7 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def provide(spec: Any) -> Any:
-    return ToolsPlugin().provide_tool(spec)
+    return ToolsPlugin().provide_tool(spec, None)
 
 
 def names_of(found: Any) -> list[str]:
@@ -291,9 +291,7 @@ def test_a_plain_function_is_refused_with_the_fix(spec):
         provide(spec)
 
 
-@pytest.mark.parametrize(
-    "spec", [3, None, object(), "calculator", "https://a.b/c", "x.txt", {}, {"name": "x"}, [plain]]
-)
+@pytest.mark.parametrize("spec", [3, None, object(), "no tool", "https://a.b/c", "x-y", "", {}, {"name": "x"}, [plain]])
 def test_what_is_not_ours_is_left_to_others(spec):
     assert provide(spec) is None
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
 from ropewalk import AgentResult
 from ropewalk.kits.aio.seam import current_seam
-from ropewalk_concurrency.flights import Flight, Outcome, aborted
+from ropewalk_concurrency.flights import Flight, Outcome, Seat, aborted
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
     from ropewalk.invocation import CallOptions
+    from ropewalk.run import Run
 
 
 class Book:
@@ -33,35 +33,35 @@ class Book:
 
     def begin(self, options: CallOptions, token: Any, agent: Agent) -> Flight | AgentResult:
         """Enters a call that was admitted, or answers it when its result is remembered."""
+        runs = runs_of(agent)
+        call = next((run.id for run in runs if run.options is options), runs[-1].id)
         with self._lock:
-            self._forget(agent, options)
-            for flight in self._flights:
-                if flight.options is options:
-                    flight.started = True
-                    return flight
+            self._forget(agent)
+            joined = next((flight for flight in self._flights if flight.call == call and flight.ended is None), None)
+            if joined is None:
+                known = self._find(token)
+                if known is not None and known.result is not None:
+                    return known.result
 
-            known = self._find(token)
-            if known is not None and known.result is not None:
-                return known.result
+                joined = Flight(token, call)
+                self._flights.append(joined)
 
-            flight = Flight(token, options)
-            flight.started = True
-            self._flights.append(flight)
-            return flight
+            joined.started = True
+            return joined
 
     def end(self, flight: Flight, outcome: Outcome) -> None:
         """Enters the end of a call."""
         with self._lock:
             flight.end(outcome)
 
-    def join(self, token: Any, agent: Agent) -> AgentResult | tuple[Flight, asyncio.Future[Outcome]] | None:
+    def join(self, token: Any, agent: Agent) -> AgentResult | Seat | None:
         """Finds the call that another one repeats: its result, or a seat in it; None when there is none.
 
         Raises:
             IdempotencyAbortedError: It has just failed.
         """
         with self._lock:
-            self._forget(agent, None)
+            self._forget(agent)
             flight = self._find(token) or self._not_begun(token, agent)
             if flight is None:
                 return None
@@ -69,36 +69,38 @@ class Book:
             if flight.failure is not None:
                 raise aborted(f"has just failed ({flight.failure})")
 
-            return flight.result or (flight, flight.seat())
+            return Seat(flight) if flight.result is None else flight.result
+
+    def leave(self, seat: Seat) -> None:
+        """Gives up a seat, if it was not called already."""
+        with self._lock:
+            if seat in seat.flight.seats:
+                seat.flight.seats.remove(seat)
 
     def _find(self, token: Any) -> Flight | None:
         return next((flight for flight in reversed(self._flights) if same(flight.token, token)), None)
 
     def _not_begun(self, token: Any, agent: Agent) -> Flight | None:
         """A call that has the agent and has not come to the hooks yet: others may join it all the same."""
-        for options in calls_under_way(agent):
-            given = options.given.get("idempotency_token")
+        for run in runs_of(agent):
+            given = run.options.given.get("idempotency_token")
             if given is not None and same(given, token):
-                flight = Flight(given, options)
+                flight = Flight(given, run.id, started=False)
                 self._flights.append(flight)
                 return flight
 
         return None
 
-    def _forget(self, agent: Agent, but: CallOptions | None) -> None:
+    def _forget(self, agent: Agent) -> None:
         """Drops what is over and not, or no longer, to be remembered."""
-        under_way = [id(options) for options in calls_under_way(agent)]
+        calls = {run.id for run in runs_of(agent)}
         oldest = current_seam().monotonic() - self._seconds
         remembered = [
             flight
             for flight in self._flights
             if self._seconds and _is_final(flight) and flight.ended is not None and flight.ended > oldest
         ][-self._count :]
-        self._flights = [
-            flight
-            for flight in self._flights
-            if id(flight.options) in under_way or flight.options is but or flight in remembered
-        ]
+        self._flights = [flight for flight in self._flights if flight.call in calls or flight in remembered]
 
 
 def _is_final(flight: Flight) -> bool:
@@ -111,11 +113,11 @@ def same(one: Any, other: Any) -> bool:
     return one is other or bool(one == other)
 
 
-def calls_under_way(agent: Agent) -> list[CallOptions]:
-    """The options of the calls that have the agent now."""
-    return [run.options for run in list(agent._runs)]  # noqa: SLF001 - until `admit` is told which call is under way
+def runs_of(agent: Agent) -> list[Run]:
+    """The runs that have the agent now."""
+    return list(agent._runs)  # noqa: SLF001 - the kernel shows them to nobody yet
 
 
-def is_under_way(agent: Agent, options: CallOptions) -> bool:
-    """Whether a call has the agent now."""
-    return any(each is options for each in calls_under_way(agent))
+def is_under_way(agent: Agent, call: str) -> bool:
+    """Whether a run has the agent now."""
+    return any(run.id == call for run in runs_of(agent))

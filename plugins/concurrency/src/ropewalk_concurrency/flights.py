@@ -1,4 +1,4 @@
-"""Calls with idempotency tokens, from their start until they are forgotten."""
+"""Calls with idempotency tokens, from their start until they are forgotten, and those who wait for them."""
 
 from __future__ import annotations
 
@@ -7,27 +7,24 @@ import contextlib
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
 from ropewalk import AgentResult
 from ropewalk.kits.aio.seam import current_seam
 from ropewalk_concurrency.errors import IdempotencyAbortedError
 
-if TYPE_CHECKING:
-    from ropewalk.invocation import CallOptions
-
-Outcome = AgentResult | BaseException
+Outcome: TypeAlias = AgentResult | BaseException
 
 _POLL_SECONDS: Final = 0.05
 _graph = threading.Lock()  # guards who waits for whom, across agents
 
 
 class Flight:
-    """One call with a token.
+    """One call with a token. Its book's lock guards it.
 
     Attributes:
         token: The token.
-        options: The call's options; one object per call, so it tells calls apart.
+        call: The id of its run. Not the call's options: they may lead to the agent, and a flight is kept for it.
         started: Whether the call is in the hands of the hooks, from where its end is always told.
         result: Its result once it has one.
         failure: What it came to instead; a text, since an error would keep its frames and the agent alive.
@@ -35,46 +32,99 @@ class Flight:
         waits_for: The flights that code within this call waits for.
     """
 
-    __slots__ = ("_waiting", "ended", "failure", "options", "result", "started", "token", "waits_for")
+    __slots__ = ("call", "ended", "failure", "result", "seats", "started", "token", "waits_for")
 
-    def __init__(self, token: Any, options: CallOptions) -> None:
+    def __init__(self, token: Any, call: str, *, started: bool = True) -> None:
         self.token = token
-        self.options = options
-        self.started = False
+        self.call = call
+        self.started = started
         self.result: AgentResult | None = None
         self.failure: str | None = None
         self.ended: float | None = None
         self.waits_for: list[Flight] = []
-        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[Outcome]]] = []
+        self.seats: list[Seat] = []
 
     def end(self, outcome: Outcome) -> None:
-        """Notes the end and hands it to those who wait, in whatever event loops. Called under the book's lock."""
+        """Notes the end, and hands it to those who wait."""
         self.ended = current_seam().monotonic()
         if isinstance(outcome, AgentResult):
             self.result = outcome
         else:
             self.failure = type(outcome).__name__
 
-        waiting, self._waiting = self._waiting, []
-        for loop, future in waiting:
-            with contextlib.suppress(RuntimeError):  # its loop is closed, and nobody waits there any more
-                loop.call_soon_threadsafe(_hand_over, future, outcome)
-
-    def seat(self) -> asyncio.Future[Outcome]:
-        """Where a caller in the running event loop waits for the end. Called under the book's lock."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Outcome] = loop.create_future()
-        self._waiting.append((loop, future))
-        return future
-
-    def leave(self, future: asyncio.Future[Outcome]) -> None:
-        """Gives a seat up."""
-        self._waiting = [entry for entry in self._waiting if entry[1] is not future]
+        seats, self.seats = self.seats, []
+        for seat in seats:
+            seat.hand_over(outcome)
 
 
-def _hand_over(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
-    if not future.done():
-        future.set_result(outcome)
+class Seat:
+    """Where one caller waits for the end of a flight, in its own event loop. Made under the book's lock."""
+
+    __slots__ = ("_future", "_loop", "_outcome", "flight")
+
+    def __init__(self, flight: Flight) -> None:
+        self.flight = flight
+        self._loop = asyncio.get_running_loop()
+        self._future: asyncio.Future[None] = self._loop.create_future()
+        self._outcome: Outcome | None = None
+        flight.seats.append(self)
+
+    def hand_over(self, outcome: Outcome) -> None:
+        """Ends the wait; from any thread."""
+        self._outcome = outcome
+        with contextlib.suppress(RuntimeError):  # its loop is closed, and nobody waits there any more
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        if not self._future.done():
+            self._future.set_result(None)
+
+    async def wait(self, alive: Callable[[], bool]) -> AgentResult | None:
+        """Waits for the end.
+
+        Args:
+            alive: Whether the call is under way. Asked as long as it has not started.
+
+        Returns:
+            The result; None when the call waits, itself or through others, for the very caller.
+
+        Raises:
+            IdempotencyAbortedError: The call was aborted.
+            Exception: What it raised.
+        """
+        here = _inside.get()
+        if not _begin_wait(here, self.flight):
+            return None
+
+        try:
+            while not (self.flight.started or self._future.done()):
+                await asyncio.wait([self._future], timeout=_POLL_SECONDS)
+                if not (self.flight.started or self._future.done() or alive()):
+                    raise aborted("ended before it began")
+
+            await self._future
+        finally:
+            _end_wait(here, self.flight)
+
+        return self._settled()
+
+    def _settled(self) -> AgentResult:
+        outcome, self._outcome = self._outcome, None
+        try:
+            if isinstance(outcome, AgentResult):
+                return outcome
+
+            if isinstance(outcome, Exception):
+                raise outcome
+
+            raise aborted(f"was ended by {type(outcome).__name__}")
+        finally:
+            del outcome  # or the error's own frame would refer to it
+
+
+def aborted(how: str) -> IdempotencyAbortedError:
+    """The error for those who repeat a call that came to nothing."""
+    return IdempotencyAbortedError(f"the call with the same idempotency token {how}, without a result: call again")
 
 
 # -- calls within calls ------------------------------------------------------------------------------------------
@@ -95,53 +145,6 @@ class Inside:
 
     def __exit__(self, *_: object) -> None:
         _inside.reset(self._token)
-
-
-async def wait_for(flight: Flight, seat: asyncio.Future[Outcome], alive: Callable[[], bool]) -> AgentResult | None:
-    """Waits for the end of a flight.
-
-    Args:
-        flight: Which.
-        seat: The caller's seat in it.
-        alive: Whether the call is under way. Asked as long as it has not started.
-
-    Returns:
-        Its result; None when it waits, itself or through others, for the caller.
-
-    Raises:
-        IdempotencyAbortedError: It was aborted.
-        Exception: What it raised.
-    """
-    here = _inside.get()
-    if not _begin_wait(here, flight):
-        return None
-
-    try:
-        while not flight.started and not seat.done():
-            await asyncio.wait([seat], timeout=_POLL_SECONDS)
-            if not flight.started and not seat.done() and not alive():
-                raise aborted("ended before it began")
-
-        outcome: Outcome | None = await seat
-    finally:
-        _end_wait(here, flight)
-        flight.leave(seat)
-
-    try:
-        if isinstance(outcome, AgentResult):
-            return outcome
-
-        if isinstance(outcome, Exception):
-            raise outcome
-
-        raise aborted(f"was ended by {type(outcome).__name__}")
-    finally:
-        del outcome, seat  # or the error's own frame would refer to it
-
-
-def aborted(how: str) -> IdempotencyAbortedError:
-    """The error for those who repeat a call that came to nothing."""
-    return IdempotencyAbortedError(f"the call with the same idempotency token {how}, without a result: call again")
 
 
 def _begin_wait(here: tuple[Flight, ...], flight: Flight) -> bool:

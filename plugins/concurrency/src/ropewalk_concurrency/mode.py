@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
+from enum import StrEnum
 from typing import Any, final
 
 from ropewalk import hookimpl
 from ropewalk.invocation import REENTRANT
 
 
-class ConcurrentInvocationMode(str, Enum):
+class ConcurrentInvocationMode(StrEnum):
     """What a second call on a busy agent does."""
 
     THROW = "throw"

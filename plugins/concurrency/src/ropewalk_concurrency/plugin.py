@@ -13,7 +13,7 @@ import pydantic
 from ropewalk import AgentResult, CallOptions, Denied, EventLoopMetrics, Invocation, hookimpl
 from ropewalk.kits.events import RunEnded
 from ropewalk_concurrency.book import Book, is_under_way
-from ropewalk_concurrency.flights import Inside, Outcome, wait_for
+from ropewalk_concurrency.flights import Inside, Outcome, Seat
 from ropewalk_concurrency.mode import METHOD, ConcurrentInvocationMode, ReentrantPlugin
 
 if TYPE_CHECKING:
@@ -87,10 +87,14 @@ class ConcurrencyPlugin:
         if token is None:
             return None
 
-        found = self._book(agent).join(token, agent)
-        if isinstance(found, tuple):
-            flight, seat = found
-            found = await wait_for(flight, seat, partial(is_under_way, agent, flight.options))
+        book = self._book(agent)
+        found = book.join(token, agent)
+        if isinstance(found, Seat):
+            seat = found
+            try:
+                found = await seat.wait(partial(is_under_way, agent, seat.flight.call))
+            finally:
+                book.leave(seat)
 
         if found is not None:
             await agent.hooks.on_event(RunEnded(found), agent)  # callbacks hear of every call's result

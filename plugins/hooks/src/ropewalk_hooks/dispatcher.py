@@ -25,8 +25,8 @@ from ropewalk.kits.lifecycle import (
 from ropewalk.kits.messages.estimate import estimate_tokens
 from ropewalk.kits.messages.prompt import prompt_messages
 from ropewalk.kits.messages.rules import checked_block
-from ropewalk.outcomes import ModelOutcome, Retry, ToolsOutcome
 from ropewalk.kits.result import AgentResult
+from ropewalk.outcomes import ModelOutcome, Retry, ToolsOutcome
 from ropewalk.tools import error_result
 from ropewalk_hooks.errors import HookError
 from ropewalk_hooks.messages import Following, unseen_of
@@ -103,7 +103,8 @@ class DispatchPlugin:
         try:
             with Following(agent, len(invocation.messages)):
                 result = await call_next(invocation)
-                await self._tell_of_messages(agent, ())
+                if isinstance(result, AgentResult) and result.stop_reason != "cancelled":
+                    await self._tell_of_messages(agent, ())  # when the run was stopped before the first model call
         except BaseException as error:
             await self.registry.clean_up(AfterInvocationEvent(agent, state), error)
             raise

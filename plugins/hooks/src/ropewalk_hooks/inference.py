@@ -13,7 +13,8 @@ from typing import Any, Final
 from ropewalk.kits.lifecycle import EVENTS, HookEvent
 from ropewalk_hooks.errors import HookError
 
-_KNOWN: Final[dict[str, type[HookEvent]]] = {each.__name__: each for each in [HookEvent, *EVENTS]}
+_ALL: Final[tuple[type[HookEvent], ...]] = (HookEvent, *EVENTS)
+_KNOWN: Final[dict[str, type[HookEvent]]] = {each.__name__: each for each in _ALL}
 """So that an annotation whose name is imported for type checkers only is understood."""
 
 

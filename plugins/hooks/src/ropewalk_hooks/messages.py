@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from ropewalk.kits.messages.rules import sendable
 from ropewalk.types import Message
 
 if TYPE_CHECKING:
@@ -24,12 +25,13 @@ class Unseen:
         asking: The model's last message.
     """
 
-    __slots__ = ("_expected", "_id", "_last", "agent", "asking")
+    __slots__ = ("_beside", "_expected", "_id", "_last", "agent", "asking")
 
     def __init__(self, agent: Agent, expected: int) -> None:
         self.agent = agent
         self.asking: Message | None = None
         self._expected = expected
+        self._beside = False
         self._look()
 
     def saw(self, message: Message) -> None:
@@ -47,16 +49,18 @@ class Unseen:
         """
         history = self.agent.history
         expected, self._expected = self._expected, 0
+        self._beside = self._beside or (bool(request) and not _ends_in(request, history.messages))
+        if self._beside:  # the run has a history of its own, beside another run
+            return list(request[-expected:]) if expected and request else []
+
         place = self._place(history.ids)
-        fresh: list[Message] = []
-        if place is not None:
+        if place is None:
+            fresh = history.messages[-expected:] if expected else []
+        else:
             fresh = history.messages[place + 1 :]
             last = history.messages[place] if place >= 0 else None
             if last is not None and last is not self._last and last["role"] == "user":
                 fresh.insert(0, last)
-
-        if not fresh and expected and request:
-            fresh = list(request[-expected:])  # the run has a history of its own, or the last one seen is gone
 
         self._look()
         return fresh
@@ -72,6 +76,11 @@ class Unseen:
         history = self.agent.history
         self._id = history.ids[-1] if history.ids else None
         self._last = history.messages[-1] if history.ids else None
+
+
+def _ends_in(request: Sequence[Message], messages: Sequence[Message]) -> bool:
+    last = messages[-1] if messages else None
+    return last is not None and (request[-1] is last or request[-1] == sendable(last))
 
 
 _current: ContextVar[Unseen | None] = ContextVar("ropewalk_unseen_messages", default=None)

@@ -42,7 +42,7 @@ class Entry:
 
 @final
 class HookRegistry:
-    """Callbacks under their events. They may be registered at any time, from any thread, and count at the next event."""
+    """Callbacks under their events. Registered at any time, from any thread, they count at the next event."""
 
     __slots__ = ("_entries", "_lock", "_next")
 

@@ -23,8 +23,9 @@ NOT_CONNECTION_ERRORS: Final = frozenset({"ClientSSLError", "SSLError"})
 
 TRANSIENT_CODES: Final = frozenset({
     "internalfailure", "internalserver", "modelnotready", "modelstream", "modeltimeout",
-    "provisionedthroughputexceeded", "requestlimitexceeded", "requestthrottled", "requesttimeout", "serviceunavailable", "slowdown", "throttled",
-    "throttling", "toomanyrequests", "429", "500", "502", "503", "504",
+    "provisionedthroughputexceeded", "requestlimitexceeded", "requestthrottled", "requesttimeout",
+    "serviceunavailable", "slowdown", "throttled", "throttling", "toomanyrequests",
+    "429", "500", "502", "503", "504",
 })  # fmt: skip
 """Codes that services answer with when the same request may succeed later, without case and ending."""
 

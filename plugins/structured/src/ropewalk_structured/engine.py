@@ -1,4 +1,4 @@
-"""The plugin in the loop. Agents have it only when they are asked for structured output."""
+"""The plugins in the loop. Agents have them only when they are asked for structured output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from ropewalk_structured.tool import OutputTool
 
 if TYPE_CHECKING:
     from ropewalk import Agent, AgentResult, CallOptions, Denied, Invocation, ModelRequest, Retry
-    from ropewalk.invocation import Cycle
     from ropewalk.outcomes import ToolsOutcome
     from ropewalk.tools import ToolBatch, ToolCall
     from ropewalk.types import ContentBlock, Message, ToolResult
@@ -29,7 +28,7 @@ _FINAL: Final = frozenset({"content_filtered", "guardrail_intervened"})
 
 @final
 class StructuredOutput:
-    """Offers the output model as a tool, asks for it when the model forgets it, and stops the run when it is filled.
+    """Offers the output model as a tool, takes what the model fills it with, and asks when the model forgets it.
 
     Its chain links stand innermost: a run that a hook repeats starts with nothing filled, and what other plugins
     change in a request stays.
@@ -112,16 +111,6 @@ class StructuredOutput:
 
         return outcome
 
-    @hookimpl(tryfirst=True)
-    async def decide_stop(self, cycle: Cycle, agent: Agent) -> Stop | None:  # noqa: ARG002 - the hook's argument
-        """Stops once there is an output, before any limit; gives up after too many attempts."""
-        session = session_of(agent)
-        if session is None:
-            return None
-
-        session.check()
-        return Stop("tool_use") if session.filled else None
-
     @hookimpl(trylast=True)
     async def decide_continue(self, message: Message, agent: Agent) -> list[ContentBlock] | None:
         """Asks for the output when the model has ended its turn without it."""
@@ -135,6 +124,27 @@ class StructuredOutput:
 
         problem = session.take_text(message)
         return None if problem is None else [{"text": problem}]
+
+
+@final
+class OutputStop:
+    """Ends the run when there is an output, or when there were too many attempts at one.
+
+    A plugin of its own because of its place: before every limit, since a run that is done has not run into one.
+    """
+
+    name = "structured-output-stop"
+    order = -1_000
+
+    @hookimpl
+    async def decide_stop(self, agent: Agent) -> Stop | None:
+        """Stops at the top of the next cycle, when the other tools of the message have run."""
+        session = session_of(agent)
+        if session is None:
+            return None
+
+        session.check()
+        return Stop("tool_use") if session.filled else None
 
 
 def check_free(target: Target, agent: Agent) -> None:

@@ -10,7 +10,7 @@ import pydantic
 
 from ropewalk import hookimpl
 from ropewalk_structured.aside import fill
-from ropewalk_structured.engine import MODEL, PROMPT, StructuredOutput, check_free, engine_of
+from ropewalk_structured.engine import MODEL, PROMPT, OutputStop, StructuredOutput, check_free, engine_of
 from ropewalk_structured.prompt import StructuredOutputPrompt, checked_prompt
 from ropewalk_structured.session import DEFAULT_MAX_ATTEMPTS
 from ropewalk_structured.target import target_of
@@ -37,10 +37,11 @@ class StructuredPlugin:
     def __init__(self, config: Config | None = None) -> None:
         self._config = config or self.Config()
         self._engine = StructuredOutput(self._config.max_attempts)
+        self._stop = OutputStop()
 
     @hookimpl
     def adopt(self, parameter: str, value: Any) -> Any:
-        """Makes the plugin that holds the agent's output model, or its prompt.
+        """Makes the plugins that hold the agent's output model, or its prompt.
 
         Raises:
             OutputModelError: The value is no output model.
@@ -48,7 +49,7 @@ class StructuredPlugin:
             ValueError: The prompt is blank.
         """
         if parameter == MODEL:
-            return StructuredOutput(self._config.max_attempts, target_of(value))
+            return [StructuredOutput(self._config.max_attempts, target_of(value)), self._stop]
 
         return StructuredOutputPrompt(checked_prompt(value)) if parameter == PROMPT else None
 
@@ -75,6 +76,7 @@ class StructuredPlugin:
             check_free(target_of(given[MODEL]), agent)
             if engine is None:
                 agent.add_plugin(self._engine)
+                agent.add_plugin(self._stop)
 
     @hookimpl
     def provide_method(self, name: str, agent: Agent) -> Callable[..., Any] | None:

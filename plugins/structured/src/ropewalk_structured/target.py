@@ -7,9 +7,7 @@ from functools import lru_cache
 from typing import Any, Final, final
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import SchemaError
 
 from ropewalk.types import ToolSpec
 from ropewalk_structured.errors import OutputModelError
@@ -54,12 +52,12 @@ class Target:
 
     def __init__(self, model: Any) -> None:
         try:
-            if isinstance(model, str):
-                raise TypeError("a text is no type")  # noqa: TRY301 - pydantic would look for a class of that name
+            if isinstance(model, str | dict):  # pydantic would look for a class of that name, or take it for a schema
+                raise TypeError(f"{type(model).__name__} is no type")  # noqa: TRY301 - told as all the others
 
             self._adapter: TypeAdapter[Any] = TypeAdapter(model)
             schema = _inlined(self._adapter.json_schema(schema_generator=_Schema))
-        except (PydanticUserError, SchemaError, NameError, TypeError, ValueError, AttributeError) as error:
+        except Exception as error:  # pydantic's many kinds, and those of hooks in the model
             raise OutputModelError(
                 f"structured_output_model={model!r:.200} cannot be used: {_first_line(error)}: "
                 "give a pydantic model, or a type that pydantic has a JSON schema for"

@@ -93,14 +93,9 @@ class DirectoryPlugin:
             if present is tool:
                 continue
 
-            try:
-                if present is not None and not self._is_ours(present):
-                    raise ToolDefinitionError(f"tool name {name!r} is taken by a tool from elsewhere: rename one")
-
-                registry.replace(tool)
-            except ToolDefinitionError as error:
-                if changed:
-                    _log.warning("a tool in %s is left out: %s", self._folder, error)
+            problem = _refused(registry, tool) if present is None or self._is_ours(present) else "its name is taken"
+            if problem and changed:
+                _log.warning("tool %r in %s is left out: %s", name, self._folder, problem)
 
     def _tools(self) -> list[Tool]:
         return [tool for file in self._files.values() for tool in file.tools]
@@ -141,6 +136,16 @@ class DirectoryPlugin:
         self._files[path] = _File(content, tuple(tools))
         if before is not None:
             _log.info("%s has changed; its tools are %s", path, ", ".join(tool.tool_name for tool in tools) or "none")
+
+
+def _refused(registry: ToolRegistry, tool: Tool) -> str | None:
+    """Registers the tool, in the place of its former version if there is one; answers why it cannot be."""
+    try:
+        registry.replace(tool)
+    except ToolDefinitionError as error:
+        return str(error)
+
+    return None
 
 
 def _content(path: Path) -> bytes | None:

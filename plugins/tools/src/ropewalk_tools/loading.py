@@ -70,7 +70,7 @@ def tools_of_named_module(module_name: str) -> list[Tool]:
     Raises:
         ToolDefinitionError: It cannot be imported, or has none.
     """
-    where = f"tools={module_name!r}"
+    where = f"tools={module_name!r} (there is no tools/{module_name}.py here)"
     return tools_of_module(_imported(module_name, where), where)
 
 

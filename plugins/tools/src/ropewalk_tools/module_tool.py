@@ -128,7 +128,7 @@ def _signature(function: Callable[..., Any], where: str) -> tuple[str, frozenset
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
     }:
         raise ToolDefinitionError(
-            f"{where}: function {function.__name__!r} takes no tool use: define `def {function.__name__}(tool, **kwargs)`"
+            f"{where}: {function.__name__!r} takes no tool use: define `def {function.__name__}(tool, **kwargs)`"
         )
 
     first, *others = parameters

@@ -85,7 +85,7 @@ async def leave_providers(agent: Agent) -> None:
     errors: list[Exception] = []
     for provider in consumer.providers:
         try:
-            left: Any = provider.remove_consumer(consumer.id)  # type: ignore[func-returns-value]  # may be async
+            left: Any = provider.remove_consumer(consumer.id)  # may be async
             if inspect.isawaitable(left):
                 await left
         except Exception as error:  # noqa: BLE001 - raised below
@@ -108,12 +108,12 @@ def _leave_quietly(providers: list[ToolProvider], consumer_id: str) -> None:
     """For an agent that is gone without having been closed: nobody is there to tell, or to wait."""
     for provider in providers:
         try:
-            left: Any = provider.remove_consumer(consumer_id)  # type: ignore[func-returns-value]  # may be async
+            left: Any = provider.remove_consumer(consumer_id)  # may be async
             if inspect.iscoroutine(left):
                 left.close()
                 _log.warning(
                     "tool provider %s was not told to clean up, which it does asynchronously: close the agent",
                     type(provider).__name__,
                 )
-        except Exception:
+        except Exception:  # noqa: BLE001 - it is logged, and the others are told too
             _log.exception("tool provider %s failed to clean up", type(provider).__name__)

@@ -22,6 +22,12 @@ FreeId: TypeAlias = Callable[[object, set[str]], str]
 """Takes the id a model gave and the ids of the same message; gives one that is legal and new to the conversation."""
 
 
+# Stop reasons after which a tool that was asked for is not run, and what stands in the place of its use.
+_NOT_RUN: Final = {
+    "max_tokens": "The selected tool {}'s tool use was incomplete due to maximum token limits being reached.",
+    "content_filtered": "The selected tool {}'s tool use was withheld: the answer was filtered.",
+    "guardrail_intervened": "The selected tool {}'s tool use was withheld: a guardrail intervened.",
+}
 _NO_INDEX: Final = object()  # the index of no block; not the assembly itself, which would then wait for the collector
 
 
@@ -220,23 +226,22 @@ class Assembly:
                 "try again or install ropewalk-retry"
             )
 
-        cut = stop == "max_tokens"
         errors: dict[str, str] = {}
         content: list[ContentBlock] = []
         taken: set[str] = set()
         for block in self._ordered():
-            if block.kind == "tool" and not cut:
-                content.append(_tool_use(block, free_id, taken, errors))
-            else:
+            if block.kind != "tool":
                 content.extend(_content(block))
+            elif stop in _NOT_RUN:
+                content.append({"text": _NOT_RUN[stop].format(_name(block) or "unknown")})
+            else:
+                content.append(_tool_use(block, free_id, taken, errors))
 
         redact = self._redact or {}
         if redact.get("redactAssistantContentMessage"):
             content = [{"text": redact["redactAssistantContentMessage"]}]
 
-        if not cut:
-            stop = _true_stop(stop, content)
-
+        stop = _true_stop(stop, content)
         message: Message = {"role": "assistant", "content": content}
         return ModelOutcome(
             message, stop, self._usage, self._latency, errors or None, redact.get("redactUserContentMessage")
@@ -287,7 +292,7 @@ def _content(block: _Block) -> list[ContentBlock]:
     if block.kind == "reasoning":
         return _reasoning(block)
 
-    return [_cut_tool_use(block)]
+    return []
 
 
 def _reasoning(block: _Block) -> list[ContentBlock]:
@@ -302,11 +307,6 @@ def _reasoning(block: _Block) -> list[ContentBlock]:
         content.append({"reasoningContent": {"reasoningText": {"text": text}}})
 
     return content
-
-
-def _cut_tool_use(block: _Block) -> ContentBlock:
-    name = _name(block) or "unknown"
-    return {"text": f"The selected tool {name}'s tool use was incomplete due to maximum token limits being reached."}
 
 
 def _tool_use(block: _Block, free_id: FreeId, taken: set[str], errors: dict[str, str]) -> ContentBlock:

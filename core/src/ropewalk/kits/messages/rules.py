@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
 from ropewalk.errors import HistoryError
-from ropewalk.kits.json_values import clean_text
+from ropewalk.kits.json_values import clean_text, strict_json
 from ropewalk.types import CONTENT_KEYS, ContentBlock, Message, ToolUse
 
 # Limits of the Converse API (API_runtime_ToolUseBlock, API_runtime_ToolSpecification), the strictest of the providers.
@@ -124,7 +124,20 @@ def checked_block(value: Any, where: str) -> ContentBlock:
         if key in value:
             _check_fields(value[key], fields, f'{where}["{key}"]')
 
+    if "toolResult" in value:
+        result = value["toolResult"]
+        content = [_clean_piece(piece) for piece in result["content"]]
+        return cast("ContentBlock", {**value, "toolResult": {**result, "content": content}})
+
     return cast("ContentBlock", value)
+
+
+def _clean_piece(piece: Any) -> Any:
+    """A piece of a tool result, its text valid Unicode and its JSON strict; images and documents keep their bytes."""
+    if isinstance(piece, dict) and isinstance(piece.get("text"), str):
+        return {**piece, "text": clean_text(piece["text"])}
+
+    return {**piece, "json": strict_json(piece["json"])} if isinstance(piece, dict) and "json" in piece else piece
 
 
 _FIELDS: Final[dict[str, dict[str, type]]] = {
