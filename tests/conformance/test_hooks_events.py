@@ -265,7 +265,7 @@ def test_async_callables_of_every_kind_are_awaited(ask, make_agent):
         holder.method,
         functools.partial(with_more, "partial"),
         functools.partial(holder),
-        lambda event: function(event),
+        lambda event: function(event),  # noqa: PLW0108 - no coroutine function, and returns an awaitable
     ):
         agent.add_hook(callback, BeforeModelCallEvent)
 

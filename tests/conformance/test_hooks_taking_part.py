@@ -323,7 +323,7 @@ def test_a_tool_call_is_repeated_when_a_hook_says_so_and_has_one_result(ask, mak
         event.retry = event.result["status"] == "error"
 
     agent.add_hook(retry)
-    agent.add_hook(lambda event: before.append(event), BeforeToolCallEvent)
+    agent.add_hook(before.append, BeforeToolCallEvent)
     ask(agent, "Hi.")
 
     assert [result_text(result) for result in tool_results(agent.messages)] == ["at last"]

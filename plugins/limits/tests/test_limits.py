@@ -30,7 +30,9 @@ def test_what_is_measured_is_a_number_above_zero(name, value):
         checked_limits({name: value}, "limits")
 
 
-@pytest.mark.parametrize(("name", "hint"), [("turn", "did you mean 'turns'"), ("max", "the limits are turns"), (1, "1")])
+@pytest.mark.parametrize(
+    ("name", "hint"), [("turn", "did you mean 'turns'"), ("max", "the limits are turns"), (1, "1")]
+)
 def test_an_unknown_limit_is_refused_by_name(name, hint):
     """Conformance 131."""
     with pytest.raises(TypeError, match=hint):

@@ -43,7 +43,9 @@ def test_a_function_that_answers_no_price_is_an_error(answer):
         cost_of(lambda model, usage: answer, "abc", USAGE)
 
 
-@pytest.mark.parametrize("values", [{"input": 1}, {"input": -1, "output": 1}, {"input": 1, "output": 1, "cash": 1}], ids=str)
+@pytest.mark.parametrize(
+    "values", [{"input": 1}, {"input": -1, "output": 1}, {"input": 1, "output": 1, "cash": 1}], ids=str
+)
 def test_a_price_that_is_none_is_refused(values):
     with pytest.raises(ValidationError):
         Price(**values)

@@ -136,7 +136,7 @@ async def test_the_agent_s_own_output_model_does_not_stand_in_the_way(make_agent
 # -- hooks, gates, retries -------------------------------------------------------------------------------------------
 
 
-async def test_nothing_of_it_is_shown_to_followers_or_logged(pair):
+async def test_nothing_of_it_is_shown_to_followers_or_logged(make_agent, pair):
     seen = []
 
     class Log:
@@ -146,8 +146,15 @@ async def test_nothing_of_it_is_shown_to_followers_or_logged(pair):
         async def write_records(self, records):
             seen.extend(records)
 
-    model = ScriptedModel([use("P", GOOD)])
-    agent = Agent(model, callback_handler=lambda **event: seen.append(event), plugins=[Log()])
+        @hookimpl
+        async def on_event(self, event):
+            seen.append(event)
+
+        @hookimpl
+        def on_delta(self, event):
+            seen.append(event)
+
+    agent, _ = make_agent([use("P", GOOD)], plugins=[Log()])
     await agent.structured_output_async(pair, "go")
 
     assert seen == []

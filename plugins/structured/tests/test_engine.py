@@ -357,6 +357,62 @@ async def test_a_gate_that_withholds_the_result_keeps_the_output_from_being_take
     assert (await agent.invoke_async("go")).structured_output == pair(n=1, s="x")
 
 
+async def test_results_that_a_hook_has_emptied_count_as_attempts(make_agent, pair):
+    class Empty:
+        name = "empty"
+
+        @hookimpl
+        async def around_tool_call(self, call, call_next):
+            return {**await call_next(call), "status": "error", "content": []}
+
+    agent, model = make_agent(lambda _: use("P", GOOD), structured_output_model=pair, plugins=[Empty()])
+    with pytest.raises(StructuredOutputException, match="answered with an error"):
+        await agent.invoke_async("go")
+
+    assert model.calls == 3
+
+
+async def test_hooks_around_tools_see_the_tool_and_the_log_has_it(make_agent, pair):
+    seen, records = [], []
+
+    class Look:
+        name = "look"
+
+        @hookimpl
+        async def around_tool_call(self, call, call_next):
+            seen.append((call.tool.tool_name, call.tool.tool_spec["name"]))
+            return await call_next(call)
+
+        @hookimpl
+        async def write_records(self, records):
+            kept.extend(record.kind for record in records)
+
+    kept = records
+    agent, _ = make_agent([use("P", BAD), use("P", GOOD)], structured_output_model=pair, plugins=[Look()])
+    result = await agent.invoke_async("go")
+
+    assert seen == [("P", "P")] * 2
+    assert records.count("tool_started") == records.count("tool_ended") == 2
+    assert result.structured_output == pair(n=1, s="x")
+
+
+async def test_a_call_that_a_hook_renames_to_the_output_model_fills_it(make_agent, pair):
+    class Rename:
+        name = "rename"
+
+        @hookimpl
+        async def around_tool_call(self, call, call_next):
+            renamed = call.private()
+            renamed.tool_use["name"] = "P"
+            return await call_next(renamed)
+
+    agent, model = make_agent([use("p", GOOD)], structured_output_model=pair, plugins=[Rename()])
+    result = await agent.invoke_async("go")
+
+    assert result.structured_output == pair(n=1, s="x")
+    assert model.calls == 1
+
+
 async def test_a_sub_agent_is_not_asked_for_its_parent_s_output(make_agent, pair):
     child, below = make_agent(["the child says one"])
 

@@ -4,13 +4,12 @@ import asyncio
 import gc
 import threading
 import weakref
-from types import SimpleNamespace
+from contextvars import ContextVar
 
 import pytest
 
 from ropewalk import Agent, ToolContext, hookimpl, tool
 from ropewalk_subagents import line
-from ropewalk_subagents.agent_tool import _options_for
 from ropewalk_subagents.line import line_of
 from ropewalk_testing import ScriptedModel, assert_valid_history, text, turn, use
 
@@ -208,21 +207,23 @@ async def test_events_of_the_agent_are_streamed_to_the_followers_of_its_caller(m
     assert sum("result" in event for event in events) == 1
 
 
-class Budget:
-    """Stands in for an object that several agents draw from."""
+async def test_the_agent_runs_in_the_context_of_its_caller(make_agent):
+    tenant = ContextVar("tenant", default="nobody")
+    seen = []
 
+    @tool
+    async def read() -> str:
+        seen.append(tenant.get())
+        tenant.set("changed below")
+        return "read"
 
-BUDGET = Budget()
+    scout = make_agent([use("read", {}), "ok"], name="scout", tools=[read])
+    agent = make_agent([ask(), "done"], tools=[scout])
+    tenant.set("acme")
 
+    await agent.invoke_async("go")
 
-@pytest.mark.parametrize(("limits", "handed"), [(BUDGET, {"limits": BUDGET}), ({"turns": 3}, {}), (None, {})])
-def test_a_budget_is_handed_down_and_plain_limits_are_not(limits, handed):
-    options = SimpleNamespace(given={"limits": limits})
-    assert _options_for(SimpleNamespace(_run=SimpleNamespace(options=options))) == handed
-
-
-def test_a_call_without_a_run_has_no_limits():
-    assert _options_for(object()) == {}
+    assert (seen, tenant.get()) == (["acme"], "acme")
 
 
 async def test_the_invocation_state_is_the_callers_own_dict(make_agent):

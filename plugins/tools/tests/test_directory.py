@@ -19,11 +19,11 @@ SOURCE = "from ropewalk_tools import tool\n\n@tool\ndef {name}() -> str:\n    re
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder `tools` of an otherwise empty working directory."""
     monkeypatch.chdir(tmp_path)
-    before = set(sys.modules)
     (tmp_path / "tools").mkdir()
     yield tmp_path / "tools"
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 @pytest.fixture

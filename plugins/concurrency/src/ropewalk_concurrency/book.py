@@ -49,6 +49,11 @@ class Book:
             joined.started = True
             return joined
 
+    def begin_without_token(self, agent: Agent) -> None:
+        """Takes note that another call has the agent: what ended before is over."""
+        with self._lock:
+            self._forget(agent)
+
     def end(self, flight: Flight, outcome: Outcome) -> None:
         """Enters the end of a call."""
         with self._lock:
@@ -61,7 +66,9 @@ class Book:
             IdempotencyAbortedError: It has just failed.
         """
         with self._lock:
-            self._forget(agent)
+            if runs_of(agent):  # if not, the agent has become free since the caller found it busy: see the last flight
+                self._forget(agent)
+
             flight = self._find(token) or self._not_begun(token, agent)
             if flight is None:
                 return None

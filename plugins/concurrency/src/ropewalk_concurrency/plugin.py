@@ -111,6 +111,9 @@ class ConcurrencyPlugin:
         """Lets calls with the same token find this one, and answers this one when its result is remembered."""
         token = invocation.options.given.get("idempotency_token")
         if token is None:
+            if self._books and (known := self._books.get(agent)) is not None:
+                known.begin_without_token(agent)
+
             return await call_next(invocation)
 
         book = self._book(agent)

@@ -15,9 +15,11 @@ from ropewalk.kits.hooks.facade import Hooks
 from ropewalk.kits.lifecycle import (
     AfterInvocationEvent,
     AfterModelCallEvent,
+    AfterToolCallEvent,
     AfterToolsEvent,
     BeforeInvocationEvent,
     BeforeModelCallEvent,
+    BeforeToolCallEvent,
     BeforeToolsEvent,
     MessageAddedEvent,
     ModelStopResponse,
@@ -93,9 +95,10 @@ class DispatchPlugin:
         if self.registry.has_callbacks(BeforeInvocationEvent):
             before = BeforeInvocationEvent(agent, state, copy.deepcopy(list(invocation.messages)))
             await self.registry.invoke_callbacks_async(before)
-            if before.cancel:
+            refusal = _text(before.cancel, INVOCATION_DENIED)
+            if refusal is not None:
                 await self.registry.invoke_callbacks_async(AfterInvocationEvent(agent, state))
-                return Denied(_text(before.cancel, INVOCATION_DENIED)), None
+                return Denied(refusal), None
 
             if before.messages != list(invocation.messages):
                 invocation = _with_input(invocation, before.messages, agent)
@@ -121,33 +124,38 @@ class DispatchPlugin:
         self, request: ModelRequest, call_next: Callable[[ModelRequest], Awaitable[ModelOutcome | Retry]], agent: Agent
     ) -> ModelOutcome | Retry:
         """One attempt."""
-        state = request.invocation_state
+        has, state = self.registry.has_callbacks, request.invocation_state
         await self._tell_of_messages(agent, request.messages)
-        before = BeforeModelCallEvent(agent, state, count=lambda: estimate_tokens(request.messages))
-        await self.registry.invoke_callbacks_async(before)
+        refusal: str | None = None
+        if has(BeforeModelCallEvent):
+            before = BeforeModelCallEvent(agent, state, count=lambda: estimate_tokens(request.messages))
+            await self.registry.invoke_callbacks_async(before)
+            refusal = _text(before.cancel, MODEL_CALL_DENIED)
+
         try:
-            if before.cancel:
-                outcome: ModelOutcome | Retry = ModelOutcome.saying(_text(before.cancel, MODEL_CALL_DENIED))
-            else:
-                outcome = await call_next(request)
+            outcome = await call_next(request) if refusal is None else ModelOutcome.saying(refusal)
         except BaseException as error:
-            after = AfterModelCallEvent(agent, state, exception=error)
-            await self.registry.clean_up(after, error)
-            if after.retry and isinstance(error, Exception):
+            failed = AfterModelCallEvent(agent, state, exception=error)
+            await self.registry.clean_up(failed, error)
+            if failed.retry and isinstance(error, Exception):
                 return Retry(f"a hook asked for it after {type(error).__name__}: {error}")
 
             raise
 
-        if not isinstance(outcome, ModelOutcome):
+        return await self._answered(outcome, state, agent) if has(AfterModelCallEvent) else outcome
+
+    async def _answered(
+        self, outcome: ModelOutcome | Retry, state: dict[str, Any], agent: Agent
+    ) -> ModelOutcome | Retry:
+        if isinstance(outcome, Retry):
             await self.registry.invoke_callbacks_async(AfterModelCallEvent(agent, state, retry=True))
+
+        if not isinstance(outcome, ModelOutcome):  # also what is no outcome at all: the kernel refuses it
             return outcome
 
         after = AfterModelCallEvent(agent, state, ModelStopResponse(outcome.message, outcome.stop_reason))
         await self.registry.invoke_callbacks_async(after)
-        if after.retry and outcome.stop_reason != "cancelled":
-            return Retry("a hook asked for it")
-
-        return outcome
+        return Retry("a hook asked for it") if after.retry and outcome.stop_reason != "cancelled" else outcome
 
     # -- the tools -------------------------------------------------------------------------------------------------
 
@@ -156,16 +164,23 @@ class DispatchPlugin:
         self, batch: ToolBatch, call_next: Callable[[ToolBatch], Awaitable[ToolsOutcome]], agent: Agent
     ) -> ToolsOutcome:
         """The tools of one message."""
-        before = await self.registry.invoke_callbacks_async(BeforeToolsEvent(agent, _asking(batch, agent)))
+        refusal: str | None = None
+        if self.registry.has_callbacks(BeforeToolsEvent):
+            before = BeforeToolsEvent(agent, _asking(batch, agent))
+            await self.registry.invoke_callbacks_async(before)
+            refusal = _text(before.cancel, TOOLS_CANCELLED)
+
         try:
-            if before.cancel:
-                text = _text(before.cancel, TOOLS_CANCELLED)
-                done = ToolsOutcome([error_result(call.tool_use["toolUseId"], text) for call in batch.calls])
-            else:
+            if refusal is None:
                 done = await call_next(batch)
+            else:
+                done = ToolsOutcome([error_result(call.tool_use["toolUseId"], refusal) for call in batch.calls])
         except BaseException as error:
             await self.registry.clean_up(AfterToolsEvent(agent, {"role": "user", "content": []}), error)
             raise
+
+        if not self.registry.has_callbacks(AfterToolsEvent) or not isinstance(done, ToolsOutcome):
+            return done  # what is no outcome, the kernel refuses with the name of the plugin
 
         blocks: list[ContentBlock] = [{"toolResult": result} for result in done.results]
         after = AfterToolsEvent(agent, {"role": "user", "content": blocks}, done.end_turn or False)
@@ -177,6 +192,10 @@ class DispatchPlugin:
         self, call: ToolCall, call_next: Callable[[ToolCall], Awaitable[ToolResult]], agent: Agent
     ) -> ToolResult:
         """One tool call, and its repetitions."""
+        has = self.registry.has_callbacks
+        if not has(BeforeToolCallEvent) and not has(AfterToolCallEvent):
+            return await call_next(call)
+
         return await call_tool(self.registry, call, call_next, agent)
 
     # -- the history -----------------------------------------------------------------------------------------------
@@ -189,7 +208,8 @@ class DispatchPlugin:
             if unseen is not None:
                 unseen.saw(event.message)
 
-            await self.registry.invoke_callbacks_async(MessageAddedEvent(agent, event.message))
+            if self.registry.has_callbacks(MessageAddedEvent):
+                await self.registry.invoke_callbacks_async(MessageAddedEvent(agent, event.message))
 
     async def _tell_of_messages(self, agent: Agent, request: Sequence[Message]) -> None:
         """Tells of what came in another way: the input, and what plugins have the user say."""
@@ -220,7 +240,11 @@ def _asking(batch: ToolBatch, agent: Agent) -> Message:
     return {"role": "assistant", "content": [{"toolUse": call.tool_use} for call in batch.calls]}
 
 
-def _text(cancel: object, default: str) -> str:
+def _text(cancel: object, default: str) -> str | None:
+    """What is said instead of what a callback has cancelled; None when it has not."""
+    if not cancel:
+        return None
+
     return cancel if isinstance(cancel, str) else default
 
 

@@ -62,7 +62,7 @@ class Account:
         self._counted = Spent()
         self._now = current_seam().monotonic
         self._began = self._now()
-        self._lock = threading.RLock()  # calls within this one settle it too, in their own threads
+        self._lock = threading.Lock()  # calls within this one settle it too, in their own threads
 
     def ask_to_stop(self, metrics: EventLoopMetrics) -> Stop | None:
         """Lets the next turn begin, or ends the call because a limit is reached.
@@ -85,11 +85,10 @@ class Account:
             self.parent.settle()
 
         with self._lock:
-            if (news := self._news()) != Spent():
-                self._count(news)
+            self._count(self._news())
 
     def _follow(self, metrics: EventLoopMetrics) -> None:
-        if self._metrics is None and self.prices is not None and any("cost" in d.budget.limits for d in self.draws):
+        if self.prices is not None and any("cost" in d.budget.limits for d in self.draws):
             check_price(self.prices, model_id_of(self.agent.model))
 
         self._metrics = metrics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, Self
 
@@ -48,6 +48,10 @@ class Spent:
         return asdict(self)
 
 
+_NOTHING: Final = Spent()
+_TURN: Final = Spent(turns=1)
+
+
 class Budget:
     """A budget that calls of one or many agents share, in whatever threads they run.
 
@@ -62,12 +66,13 @@ class Budget:
         TypeError: There is no such limit, or a value is no positive number of its kind.
     """
 
-    __slots__ = ("_active", "_began", "_clock", "_elapsed", "_lock", "_spent", "limits")
+    __slots__ = ("_active", "_began", "_clock", "_elapsed", "_lock", "_spent", "_sum", "limits")
 
     def __init__(self, **limits: float) -> None:
         self.limits: Final[Mapping[str, float]] = MappingProxyType(checked_limits(limits, "Budget"))
         self._lock = threading.Lock()
         self._spent: dict[str, Spent] = {}
+        self._sum = Spent()
         self._active = 0
         self._began = self._elapsed = 0.0
         self._clock: Callable[[], float] = current_seam().monotonic
@@ -90,7 +95,7 @@ class Budget:
     def total(self) -> Spent:
         """What all have spent together; seconds in which several calls were under way count once."""
         with self._lock:
-            return self._total()
+            return replace(self._sum, seconds=self._seconds())
 
     @property
     def reached(self) -> str | None:
@@ -99,21 +104,24 @@ class Budget:
 
     def has_reached(self, name: str) -> bool:
         """Whether one of its limits is reached."""
-        return bool(getattr(self.total, name) >= self.limits[name])
+        with self._lock:
+            spent = self._seconds() if name == "seconds" else getattr(self._sum, name)
+
+        return bool(spent >= self.limits[name])
 
     def take_turn(self, agent: str) -> bool:
         """Counts a turn that is about to begin; False, and nothing is counted, when none is left."""
         with self._lock:
-            if "turns" in self.limits and self._total().turns >= self.limits["turns"]:
+            if "turns" in self.limits and self._sum.turns >= self.limits["turns"]:
                 return False
 
-            self._spent[agent] = self._spent.get(agent, Spent()) + Spent(turns=1)
+            self._add(agent, _TURN)
             return True
 
     def add(self, agent: str, amount: Spent) -> None:
         """Counts what an agent has spent, or what was spent for it outside of its calls."""
         with self._lock:
-            self._spent[agent] = self._spent.get(agent, Spent()) + amount
+            self._add(agent, amount)
 
     def __enter__(self) -> Self:
         """Starts the clock, for one call more."""
@@ -131,14 +139,9 @@ class Budget:
             if self._active == 0:
                 self._elapsed += self._clock() - self._began
 
-    def _total(self) -> Spent:
-        summed = sum(self._spent.values(), Spent())
-        running = self._clock() - self._began if self._active else 0.0
-        return Spent(
-            summed.turns,
-            summed.output_tokens,
-            summed.total_tokens,
-            self._elapsed + running,
-            summed.tool_calls,
-            summed.cost,
-        )
+    def _add(self, agent: str, amount: Spent) -> None:
+        self._spent[agent] = self._spent.get(agent, _NOTHING) + amount
+        self._sum += amount
+
+    def _seconds(self) -> float:
+        return self._elapsed + (self._clock() - self._began if self._active else 0.0)

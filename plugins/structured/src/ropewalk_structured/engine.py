@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, final
 
 from ropewalk import hookimpl
-from ropewalk.outcomes import ModelOutcome, Stop
+from ropewalk.outcomes import ModelOutcome, Stop, ToolsOutcome
+from ropewalk.tools import ToolBatch, ToolCall
 from ropewalk_structured.prompt import prompt_of
 from ropewalk_structured.session import Session, current, session_of
 from ropewalk_structured.target import target_of
@@ -14,8 +15,6 @@ from ropewalk_structured.tool import OutputTool
 
 if TYPE_CHECKING:
     from ropewalk import Agent, AgentResult, CallOptions, Denied, Invocation, ModelRequest, Retry
-    from ropewalk.outcomes import ToolsOutcome
-    from ropewalk.tools import ToolBatch, ToolCall
     from ropewalk.types import ContentBlock, Message, ToolResult
     from ropewalk_structured.target import Target
 
@@ -89,27 +88,31 @@ class StructuredOutput:
         return outcome
 
     @hookimpl(trylast=True)
-    async def around_tool_call(
-        self, call: ToolCall, call_next: Callable[[ToolCall], Awaitable[ToolResult]], agent: Agent
-    ) -> ToolResult:
-        """Gives a call of the output model its tool, which then runs as any other: gates, log and metrics apply."""
-        session = session_of(agent)
-        if session is not None and call.tool_use["name"] == session.target.name:
-            call = call.with_tool(OutputTool(session))
-
-        return await call_next(call)
-
-    @hookimpl(trylast=True)
     async def around_tools(
         self, batch: ToolBatch, call_next: Callable[[ToolBatch], Awaitable[ToolsOutcome]], agent: Agent
     ) -> ToolsOutcome:
-        """Takes the first valid call, once every tool of the message has answered."""
-        outcome = await call_next(batch)
+        """Gives calls of the output model their tool, which runs as any other: hooks, gates, log and metrics apply.
+
+        Once every tool of the message has answered, the first valid call is taken.
+        """
         session = session_of(agent)
-        if session is not None and not session.filled:
-            session.settle([call.tool_use for call in batch.calls], outcome.results)
+        if session is None or session.filled:
+            return await call_next(batch)
+
+        calls = tuple(_equipped(call, session) for call in batch.calls)
+        outcome = await call_next(ToolBatch(calls, batch.invocation_state))
+        if isinstance(outcome, ToolsOutcome):  # the kernel complains of anything else
+            session.settle([call.tool_use for call in calls], outcome.results)
 
         return outcome
+
+    @hookimpl(trylast=True)
+    async def around_tool_call(
+        self, call: ToolCall, call_next: Callable[[ToolCall], Awaitable[ToolResult]], agent: Agent
+    ) -> ToolResult:
+        """Gives the tool to a call that a hook has renamed."""
+        session = session_of(agent)
+        return await call_next(call if session is None or call.tool is not None else _equipped(call, session))
 
     @hookimpl(trylast=True)
     async def decide_continue(self, message: Message, agent: Agent) -> list[ContentBlock] | None:
@@ -145,6 +148,10 @@ class OutputStop:
 
         session.check()
         return Stop("tool_use") if session.filled else None
+
+
+def _equipped(call: ToolCall, session: Session) -> ToolCall:
+    return call.with_tool(OutputTool(session)) if call.tool_use["name"] == session.target.name else call
 
 
 def check_free(target: Target, agent: Agent) -> None:

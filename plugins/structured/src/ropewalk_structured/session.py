@@ -102,20 +102,22 @@ class Session:
         """Takes the first valid call of a message, in its order; none is one attempt more."""
         pending, self._pending = self._pending, {}
         answered = {result["toolUseId"]: result for result in results}
-        problem = ""
+        problem: str | None = None
         for use in uses:
-            result = answered.get(use["toolUseId"])
-            if use["name"] != self.target.name or result is None:
+            use_id = use["toolUseId"]
+            result = answered.get(use_id)
+            if result is None:
                 continue
 
-            if result["status"] == "success" and use["toolUseId"] in pending:
-                self.accept(pending[use["toolUseId"]])
+            if use_id in pending and result["status"] == "success":  # it may have been renamed on its way
+                self.accept(pending[use_id])
                 return
 
-            problem = "\n".join(piece["text"] for piece in result["content"] if "text" in piece)
+            if use["name"] == self.target.name:
+                problem = "\n".join(piece["text"] for piece in result["content"] if "text" in piece)
 
-        if problem:
-            self.fail(problem)
+        if problem is not None:
+            self.fail(problem or "its call was answered with an error")
         elif self.forced:
             self.fail(f"it asked for other tools ({', '.join(use['name'] for use in uses)})")
 

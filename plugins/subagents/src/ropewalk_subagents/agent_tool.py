@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Final, final
+from collections.abc import AsyncIterator, Callable
+from typing import Final, final
 
 from ropewalk import Agent, ConcurrencyException, ToolDefinitionError
 from ropewalk.agent_base import AgentBase
@@ -133,7 +133,7 @@ class AgentTool:
             if call.cancel_signal.is_set():  # while the call stood in the line
                 return error_result(use_id, f"Agent {self.agent.name!r} was not asked: the run was cancelled before")
 
-            result = await drive(child, prompt, call, _options_for(call), cancel)
+            result = await drive(child, prompt, call, cancel)
             return tool_result(result, self.agent.name, use_id)
 
     @contextlib.asynccontextmanager
@@ -160,13 +160,3 @@ async def _close(child: Agent) -> None:
         await child.aclose()
     except Exception:  # noqa: BLE001 - its answer is there all the same
         _log.exception("cleaning up after a call of agent %s failed", child.name)
-
-
-def _options_for(call: ToolCall) -> dict[str, Any]:
-    """Options of the caller's call that hold for its sub-agents too.
-
-    A budget is an object that several agents draw from. A plain dict of limits is meant for one call of one agent.
-    """
-    run = getattr(call, "_run", None)
-    limits = run.options.given.get("limits") if run is not None and hasattr(run, "options") else None
-    return {} if limits is None or isinstance(limits, Mapping) else {"limits": limits}

@@ -19,9 +19,7 @@ _under_way: Final[set[asyncio.Task[None]]] = set()
 """The event loop itself refers to tasks weakly."""
 
 
-async def drive(
-    child: Agent, prompt: str, call: ToolCall, options: dict[str, Any], cancel: Callable[[], None]
-) -> AgentResult:
+async def drive(child: Agent, prompt: str, call: ToolCall, cancel: Callable[[], None]) -> AgentResult:
     """Runs the child to its end.
 
     Args:
@@ -29,7 +27,6 @@ async def drive(
         prompt: What it is asked.
         call: The tool call that it answers: its invocation state is handed down by reference, and its followers see the
             child's events as `tool_stream` events.
-        options: Options of the child's call.
         cancel: Stops the child's run; called several times when the caller is cancelled.
 
     Raises:
@@ -37,8 +34,9 @@ async def drive(
         BaseException: What the child raised.
     """
     end: list[AgentResult | BaseException] = []
-    # a task of its own: the caller's cancel must not cut the child off, whose history keeps what it had said
-    task = asyncio.create_task(_follow(child, prompt, call, options, end))
+    # A task of its own: the caller's cancel must not cut the child off, whose history keeps what it had said. It has a
+    # copy of the caller's context, through which plugins (budgets, spans) know whose call this is part of.
+    task = asyncio.create_task(_follow(child, prompt, call, end))
     _under_way.add(task)
     task.add_done_callback(_under_way.discard)
     try:
@@ -60,12 +58,10 @@ async def drive(
         del answer  # or the error's own frames would refer to it
 
 
-async def _follow(
-    child: Agent, prompt: str, call: ToolCall, options: dict[str, Any], end: list[AgentResult | BaseException]
-) -> None:
+async def _follow(child: Agent, prompt: str, call: ToolCall, end: list[AgentResult | BaseException]) -> None:
     """Hands the child's events on. Its end is a value: SystemExit in a task would tear down the event loop."""
     try:
-        stream = child.stream_async(prompt, invocation_state=call.invocation_state, **options)
+        stream = child.stream_async(prompt, invocation_state=call.invocation_state)
         async with contextlib.aclosing(cast("AsyncGenerator[dict[str, Any], None]", stream)) as events:
             async for event in events:
                 if "result" in event:

@@ -8,12 +8,13 @@ runs.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from ropewalk.kits.events import Event
 from ropewalk.types import StreamEvent
 
-_RUN_AHEAD: Final = 128
+_RUN_AHEAD: Final = 224  # three dicts a delta: one more batch and the collector would look at each
 
 Streamed: TypeAlias = Event | StreamEvent
 """What is handed over: an event, or a provider's own event where that says everything and nothing need be built."""
@@ -24,61 +25,67 @@ class Channel:
 
     Attributes:
         events: What was pushed and not yet taken.
+        push: Adds an event without waiting; True when the producer has run far enough ahead to wait for `drained`.
         closed: Whether the run is over.
     """
 
-    __slots__ = ("_consumer", "_producer", "closed", "events")
+    __slots__ = ("_consumer", "_producer", "closed", "events", "push")
 
     def __init__(self) -> None:
         self.events: list[Streamed] = []
-        self._consumer: asyncio.Future[None] | None = None
+        self._consumer: list[asyncio.Future[None]] = []  # the one that waits, if any
         self._producer: asyncio.Future[None] | None = None
+        self.push = _pusher(self.events, self._consumer)
         self.closed = False
 
     # -- the run's side --------------------------------------------------------------------------------------------
 
-    def push(self, event: Streamed) -> bool:
-        """Adds an event without waiting; True when the producer has run far enough ahead to wait for `drained`."""
-        events = self.events
-        events.append(event)
-        if self._consumer is not None:
-            self._wake()
-
-        return len(events) >= _RUN_AHEAD
-
-    def _wake(self) -> None:
-        waiting, self._consumer = self._consumer, None
-        if waiting is not None and not waiting.done():
-            waiting.set_result(None)
-
     async def drained(self) -> None:
         """Waits until the consumer has taken everything and asks for more; not when there is no consumer any more."""
-        while (self.events or self._consumer is None) and not self.closed:
+        while (self.events or not self._consumer) and not self.closed:
             self._producer = asyncio.get_running_loop().create_future()
             await self._producer
 
     def close(self) -> None:
         """Ends the stream: nobody waits here any longer."""
         self.closed = True
-        for waiting in (self._producer, self._consumer):
-            if waiting is not None and not waiting.done():
-                waiting.set_result(None)
+        for waiting in (self._producer, *self._consumer):
+            _settle(waiting)
 
     # -- the consumer's side ---------------------------------------------------------------------------------------
 
     def take(self) -> list[Streamed]:
         """Everything that is there. Its producer counts it as taken only when `wait` is called again."""
-        taken, self.events = self.events, []
+        taken = self.events[:]
+        self.events.clear()
         return taken
 
     async def wait(self) -> bool:
         """Waits for something to take; False at the end."""
         if not self.events and not self.closed:
-            self._consumer = asyncio.get_running_loop().create_future()
+            waiting = asyncio.get_running_loop().create_future()
+            self._consumer[:] = [waiting]
             producer, self._producer = self._producer, None
-            if producer is not None and not producer.done():
-                producer.set_result(None)
-
-            await self._consumer
+            _settle(producer)
+            await waiting
 
         return bool(self.events)
+
+
+def _pusher(events: list[Streamed], consumer: list[asyncio.Future[None]]) -> Callable[[Streamed], bool]:
+    """`Channel.push`: a closure, which costs half of a method's call and is called for every delta."""
+    append = events.append
+
+    def push(event: Streamed) -> bool:
+        append(event)
+        if consumer:
+            _settle(consumer.pop())
+
+        return len(events) >= _RUN_AHEAD
+
+    return push
+
+
+def _settle(waiting: asyncio.Future[None] | None) -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)

@@ -20,7 +20,7 @@ _BY_PLUGIN: Final[Mapping[str, str]] = {
         "HookOrder HookProvider HookRegistry MessageAddedEvent ModelStopResponse Plugin hook"
     ),
     "interventions": "Confirm Deny Guide InterventionHandler Proceed Transform",
-    "limits": "Limits",
+    "limits": "Budget Limits",
     "litellm": "LiteLLMModel",
     "local": "LocalModel",
     "mcp": "MCPClient",
