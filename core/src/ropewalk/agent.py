@@ -207,7 +207,7 @@ class Agent(AgentBase):
         self, prompt: AgentInput, invocation_state: dict[str, Any] | None, given: Mapping[str, Any]
     ) -> CallOptions:
         state = {} if invocation_state is None else invocation_state
-        return CallOptions(prompt, state, checked_given(given, state) if given else {})
+        return CallOptions(prompt, state, checked_given(given, state, self.hooks) if given else {})
 
     def cancel(self) -> None:
         """Stops the invocation under way, or the next one when there is none. May be called from any thread."""

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 import pytest
 
 from ropewalk import Agent, ToolContext, hookimpl, tool
+from ropewalk.kits.events import ToolStreamed
 from ropewalk_subagents import line
 from ropewalk_subagents.line import line_of
 from ropewalk_testing import ScriptedModel, assert_valid_history, text, turn, use
@@ -332,6 +333,32 @@ async def test_an_outer_task_that_is_cancelled_stops_the_sub_agent_too(make_agen
     assert model.active == 0
     assert_valid_history(agent.messages)
     assert_valid_history(scout.messages)
+
+
+@pytest.mark.parametrize("steps", range(12))
+async def test_a_cancel_while_the_agent_ends_does_not_reach_its_next_call(make_agent, steps):
+    loop = asyncio.get_running_loop()
+
+    class Follower:
+        name = "follower"
+
+        @hookimpl
+        def on_delta(self, event, agent):
+            if isinstance(event, ToolStreamed) and "message" in event.data:
+                loop.call_soon(count_down, agent, steps)
+
+    def count_down(agent, left):
+        if left:
+            loop.call_soon(count_down, agent, left - 1)
+        else:
+            agent.cancel()
+
+    scout = make_agent(["one", "two"], name="scout")
+    agent = make_agent([ask(), "done"], tools=[scout.as_tool(preserve_context=True)], plugins=[Follower()])
+
+    await agent.invoke_async("go")
+
+    assert (await scout.invoke_async("again")).stop_reason == "end_turn"
 
 
 async def test_a_call_in_the_line_of_a_cancelled_caller_never_starts(make_agent, results_of):

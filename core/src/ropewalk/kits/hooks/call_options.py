@@ -5,10 +5,13 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
+from ropewalk.errors import MissingPluginError
 from ropewalk.kits.hooks.activation import require_owner
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from ropewalk.kits.hooks.facade import Hooks
 
 OWNED: Final = ("structured_output_model", "structured_output_prompt", "idempotency_token", "limits")
 
@@ -29,11 +32,11 @@ class CallGiven(TypedDict, total=False):
     limits: Any
 
 
-def checked_given(given: Any, invocation_state: dict[str, Any]) -> dict[str, Any]:
+def checked_given(given: Any, invocation_state: dict[str, Any], hooks: Hooks) -> dict[str, Any]:
     """The options that were set to something. Keywords that are none go into the invocation state, with a warning.
 
     Raises:
-        MissingPluginError: The plugin of an option is not installed.
+        MissingPluginError: The plugin of an option is not installed, or not active in this agent.
     """
     unknown = {name: given[name] for name in given if name not in OWNED}
     if unknown:
@@ -49,6 +52,9 @@ def checked_given(given: Any, invocation_state: dict[str, Any]) -> dict[str, Any
 
     kept = {name: value for name, value in given.items() if value is not None}
     for name in kept:
-        require_owner(name, f"agent(..., {name}=...)")
+        wanted = f"agent(..., {name}=...)"
+        owner = require_owner(name, wanted)
+        if all(plugin.name != owner for plugin in hooks.plugins):
+            raise MissingPluginError(wanted, f"ropewalk-{owner}", hint=f"the plugin {owner!r} is switched off: add it")
 
     return kept
