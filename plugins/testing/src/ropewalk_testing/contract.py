@@ -237,7 +237,9 @@ async def _use(parameter: str) -> None:
         values: dict[str, Any] = {parameter: object()}
         await Agent(**{"model": ScriptedModel(["Hello."]), **values}).invoke_async("Go.")
     elif hasattr(Agent, parameter):
-        answer = getattr(Agent(model=ScriptedModel(["Hello."])), parameter)(object())
+        method = getattr(Agent(model=ScriptedModel(["Hello."])), parameter)
+        kinds = [each.kind for each in inspect.signature(method).parameters.values()]
+        answer = method(object()) if inspect.Parameter.POSITIONAL_OR_KEYWORD in kinds else method()
         if inspect.isawaitable(answer):
             await answer
     else:
