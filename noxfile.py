@@ -203,7 +203,7 @@ def versions(session: nox.Session, dependencies: str) -> None:
 def bench(session: nox.Session) -> None:
     """One short round of the benchmarks: whether they run, and whether a bar is missed by far."""
     session.install(*(wheel(folder) for folder in FOLDERS))
-    session.run("python", "benchmarks/run.py", "--quick", "--check", *session.posargs)
+    session.run("python", "benchmarks/run.py", "--quick", "--check")  # further arguments are pytest's
 
 
 # -- checks ------------------------------------------------------------------------------------------------------

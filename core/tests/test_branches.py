@@ -52,11 +52,14 @@ async def test_two_runs_at_once_end_as_two_blocks(order):
     assert len(agent.messages) == 2 + 4 + 4
 
 
-async def test_a_branch_whose_input_was_merged_adds_only_what_is_new():
+async def test_a_branch_knows_nothing_of_the_run_it_stands_beside():
     release = asyncio.Event()
+    seen = []
 
     async def hold(self, request, call_next):
-        if len(request.messages[-1]["content"]) == 1:
+        texts = [b["text"] for m in request.messages for b in m["content"] if "text" in b]
+        seen.append(texts)
+        if texts == ["one"]:
             await release.wait()
 
         return await call_next(request)
@@ -69,6 +72,7 @@ async def test_a_branch_whose_input_was_merged_adds_only_what_is_new():
     release.set()
     await head
 
+    assert seen == [["one"], ["two"]]
     assert said(agent) == ["one", "to one", "two", "to two"]
     assert problems(agent.messages) == []
 

@@ -14,7 +14,7 @@ from ropewalk_testing import ScriptedModel, assert_valid_history, text, use
 INSTALLED = sorted(
     name for name, plugin in discovery.registry().installed.items() if plugin.distribution.startswith("ropewalk-")
 )
-SETS = [(), *((name,) for name in INSTALLED), *combinations(INSTALLED, 2), tuple(INSTALLED)]
+SETS = list(dict.fromkeys([(), *((name,) for name in INSTALLED), *combinations(INSTALLED, 2), tuple(INSTALLED)]))
 EXPECTED = [
     ("user", [{"text": "How much is 1 + 2?"}]),
     ("assistant", [{"text": "I add."}, {"toolUse": {"toolUseId": "T1", "name": "add", "input": {"a": 1, "b": 2}}}]),

@@ -227,9 +227,13 @@ class History:
     # -- branches --------------------------------------------------------------------------------------------------
 
     def branch(self) -> History:
-        """A history of its own that starts where this one stands; tool uses that are still open are left out."""
+        """A history of its own that starts at the last answer in this one: what the run on it does is left out."""
+        kept = list(self.messages)
+        while kept and (kept[-1]["role"] == "user" or tool_uses(kept[-1])):
+            kept.pop()
+
         other = History()
-        other._rewrite(self.messages[:-1] if self.open_uses else list(self.messages))
+        other._rewrite(kept)
         return other
 
     def append_block(self, base: Sequence[Message], grown: Sequence[Message]) -> None:

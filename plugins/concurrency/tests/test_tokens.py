@@ -142,15 +142,21 @@ async def test_a_token_is_forgotten_when_its_call_has_ended():
     assert [str(await awaited(agent, "T")) for _ in range(2)] == ["one\n", "two\n"]
 
 
-async def test_the_callback_handler_hears_of_the_result_once_more(waiting_for):
+async def test_followers_hear_of_the_result_once_more(silent_agent, waiting_for):
     """Conformance 144."""
-    heard = []
 
-    def handler(**event):
-        if "result" in event:
-            heard.append(event["result"])
+    class Ears:
+        name = "ears"
 
-    agent = Agent(model=ScriptedModel([turn("first", stall=True, stall_first=True)]), callback_handler=handler)
+        def __init__(self):
+            self.heard = []
+
+        @hookimpl
+        async def on_event(self, event):
+            self.heard += [each for key, each in event.as_dict().items() if key == "result"]
+
+    ears = Ears()
+    agent = silent_agent(plugins=[ears])
     first = awaited(agent, "T")
     await agent.model.wait_stalled()
     second = awaited(agent, "T")
@@ -159,8 +165,8 @@ async def test_the_callback_handler_hears_of_the_result_once_more(waiting_for):
     result = await first
     await second
 
-    assert len(heard) == 2
-    assert all(each is result for each in heard)
+    assert len(ears.heard) == 2
+    assert all(each is result for each in ears.heard)
 
 
 # -- ends that are no result -------------------------------------------------------------------------------------

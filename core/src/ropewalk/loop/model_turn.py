@@ -84,7 +84,7 @@ async def _delay_after(run: Run, error: Exception, waited: float) -> float | Non
 
     delay = await run.hooks.decide_retry(Failure(error, run.attempt, run.streamed, waited), run.agent)
     if delay is not None:
-        await _discard(run, text_of(error))
+        await _discard(run, text_of(error), delay)
 
     return delay
 
