@@ -101,7 +101,6 @@ async def test_calls_that_overlap_both_run(reentrant, shape):
     assert_valid_history(agent.messages)
 
 
-@pytest.mark.xfail(reason="a branch starts with the prompt that the call under way has not answered yet")
 async def test_a_call_does_not_see_the_prompt_that_the_other_one_answers(reentrant, shape):
     """Conformance 143."""
     agent, model = reentrant(["zero", silent("one"), "two"])

@@ -250,7 +250,12 @@ def test_the_history_stays_valid_through_any_run_of_luck(calls, turns):
     model = ScriptedModel([*(TURNS[name] for name in turns), *["the end"] * 6])
     gate = Gate()
     agent = Agent(
-        model=model, tools=[ping, fail, leave], plugins=[gate], callback_handler=None, messages=[user("hello")]
+        model=model,
+        tools=[ping, fail, leave],
+        plugins=[gate],
+        callback_handler=None,
+        retry_strategy=None,
+        messages=[user("hello")],
     )
     prompts = {
         "text": "next",

@@ -74,7 +74,6 @@ def test_two_plugins_of_one_name_are_refused(make_agent):
         make_agent(["Hello."], plugins=[Clock(), Clock()])
 
 
-@pytest.mark.xfail(reason="the refusal of a second plugin of one name is a PluginError and no ValueError", strict=True)
 def test_two_plugins_of_one_name_are_a_value_error(make_agent):
     with pytest.raises(ValueError, match="'clock'"):
         make_agent(["Hello."], plugins=[Clock(), Clock()])

@@ -24,7 +24,6 @@ def test_a_parameter_of_a_plugin_that_is_off_names_it(parameter):
         Agent(model=ScriptedModel(["Hello."]), plugins=[f"-{plugin}"], **{parameter: print})
 
 
-@pytest.mark.xfail(reason="a provider that the agent has switched off is loaded all the same for its model strings")
 def test_a_model_string_of_a_plugin_that_is_off_names_it():
     agent = Agent(model="testing:echo", plugins=["-testing"], callback_handler=None)
     with pytest.raises(MissingPluginError, match="'testing' is switched off"):

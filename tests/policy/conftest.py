@@ -48,7 +48,7 @@ class Site:
         groups = ["ropewalk.plugins", *(["ropewalk.on_demand"] if on_demand else [])]
         points = "".join(f"[{group}]\n{name} = {module}:GuardPlugin\n" for group in groups)
         (info / "entry_points.txt").write_text(points)
-        discovery.refresh()
+        discovery._current = discovery._policies = None  # a process reads them once; each test is one
         return module
 
 
@@ -63,7 +63,7 @@ def site(tmp_path, monkeypatch, ropewalk_env):
         if name.startswith("guard_"):
             del sys.modules[name]
 
-    discovery.refresh()
+    discovery._current = discovery._policies = None
 
 
 @pytest.fixture

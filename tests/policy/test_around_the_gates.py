@@ -26,7 +26,6 @@ def secret_result(result):
     return Replace({**result, "content": [{"text": "the secret"}]})
 
 
-@pytest.mark.xfail(reason="a plugin of plugins= that calls itself a policy is asked after the policies in force")
 async def test_a_plugin_that_calls_itself_a_policy_does_not_get_the_last_word(govern, make_agent, tools):
     class SelfMade:
         name = "self-made"
@@ -43,7 +42,6 @@ async def test_a_plugin_that_calls_itself_a_policy_does_not_get_the_last_word(go
     assert tools.danger.ran == []
 
 
-@pytest.mark.xfail(reason="what an intervener puts in the place of a result is not shown to the policies")
 async def test_a_result_that_an_intervener_puts_in_is_looked_at(govern, make_agent, plugin):
     async def intervene(self, moment, subject):
         return secret_result(subject) if moment == "after_tool_call" else None
@@ -55,7 +53,6 @@ async def test_a_result_that_an_intervener_puts_in_is_looked_at(govern, make_age
     assert "the secret" not in str(agent.messages)
 
 
-@pytest.mark.xfail(reason="what an intervener puts in the place of an answer is not shown to the policies")
 @pytest.mark.parametrize("holds", [False, True])
 async def test_an_answer_that_an_intervener_puts_in_is_looked_at(govern, make_agent, plugin, holds):
     async def intervene(self, moment, subject):
@@ -68,7 +65,6 @@ async def test_an_answer_that_an_intervener_puts_in_is_looked_at(govern, make_ag
     assert "the secret" not in str(agent.messages) + str(events)
 
 
-@pytest.mark.xfail(reason="a call that an intervener puts in stays its own to write to while the policy thinks")
 async def test_a_call_that_an_intervener_puts_in_cannot_be_written_to_afterwards(govern, make_agent, tools, plugin):
     tasks = []
 
@@ -99,7 +95,6 @@ async def test_a_call_that_an_intervener_puts_in_cannot_be_written_to_afterwards
     assert tools.safe.ran == [{"danger": False}]
 
 
-@pytest.mark.xfail(reason="the result that a link of around_invocation returns leaves without a look")
 async def test_a_result_that_a_hook_hands_to_the_caller_is_looked_at(govern, make_agent, plugin):
     async def around_invocation(self, invocation, call_next):
         result = await call_next(invocation)
@@ -112,7 +107,6 @@ async def test_a_result_that_a_hook_hands_to_the_caller_is_looked_at(govern, mak
     assert "secret" not in str(await agent.invoke_async("Go."))
 
 
-@pytest.mark.xfail(reason="refresh() reads the policies anew")
 async def test_refreshing_what_is_discovered_keeps_the_policies(govern, make_agent, tools, ropewalk_env):
     govern(rule)
     make_agent("hello")

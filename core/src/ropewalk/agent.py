@@ -273,6 +273,9 @@ class Agent(AgentBase):
                 if slot != "__weakref__":
                     setattr(other, slot, getattr(self, slot))
 
+        if hasattr(self, "__dict__"):  # a subclass without slots
+            vars(other).update(vars(self))
+
         messages, state = self._birth
         other.history = History(messages)
         other.state = JSONState(state)

@@ -46,6 +46,9 @@ class AgentBase:
     def messages(self, messages: list[Message]) -> None:
         self.history.messages[:] = messages
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}, {len(self.messages)} messages>"
+
     def cancel(self) -> None:
         """Stops the invocation under way."""
         for run in list(self._runs):

@@ -10,7 +10,7 @@ class RopewalkError(Exception):
 # -- plugins -----------------------------------------------------------------------------------------------------
 
 
-class PluginError(RopewalkError):
+class PluginError(RopewalkError, ValueError):
     """A plugin cannot be loaded, does not fit the hook specifications, or refuses its options."""
 
 

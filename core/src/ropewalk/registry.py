@@ -127,6 +127,9 @@ def _refusal(agent: Agent, entry: Any) -> Exception:
     if (isinstance(entry, str | dict) or callable(entry)) and not agent.hooks.plan.provide_tool:
         return MissingPluginError(shown, "ropewalk-tools")
 
+    if hasattr(entry, "tool_registry"):
+        return MissingPluginError(f"tools= entry, the agent {entry.name!r},", "ropewalk-subagents")
+
     if callable(entry):
         return ToolDefinitionError(f"{shown} is a plain {type(entry).__name__}: decorate it with @tool")
 

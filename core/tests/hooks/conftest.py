@@ -16,12 +16,19 @@ from ropewalk.kits.hooks import discovery
 PLUGIN = """
 from ropewalk.markers import hookimpl
 
+
 class Plugin:
     name = "{name}"
 
     @hookimpl
     async def on_event(self, event): ...
 """
+
+
+def forget():
+    """As in a new process: what is installed is read anew, and the policies too, which a refresh keeps."""
+    discovery.refresh()
+    discovery._policies = None
 
 
 class Site:
@@ -58,7 +65,7 @@ class Site:
         metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
         (info / ("METADATA" if suffix == "dist-info" else "PKG-INFO")).write_text(metadata)
         (info / "entry_points.txt").write_text(entry_points)
-        discovery.refresh()
+        forget()
 
     def plugin(
         self, name: str, *, on_demand: bool = False, parameters: list[str] | None = None, source: str = ""
@@ -96,6 +103,6 @@ def _clean_process(tmp_path, monkeypatch):
             monkeypatch.delenv(variable)
 
     monkeypatch.chdir(tmp_path)
-    discovery.refresh()
+    forget()
     yield
-    discovery.refresh()
+    forget()

@@ -12,6 +12,13 @@ from ropewalk.kits.hooks.facade import Hooks
 from ropewalk.kits.hooks.signatures import HOOKS
 from ropewalk.markers import hookimpl
 
+
+@pytest.fixture(autouse=True)
+def _any_answer(monkeypatch):
+    """The calls are looked at here, not what a hook may answer (test_garbage.py)."""
+    monkeypatch.setattr("ropewalk.kits.hooks.answers._RULES", {})
+
+
 EMPTY = {"provide_tools": [], "provide_commands": []}
 NOBODY = {**EMPTY, "intervene": ("subject", None)}
 PLAIN = [hook for hook, spec in HOOKS.items() if not spec.is_chain and hook != "manage_context"]
@@ -98,7 +105,7 @@ async def test_context_edits_come_one_plugin_at_a_time():
 
 
 def test_hooks_cannot_hold_an_agent():
-    assert Hooks.__slots__ == ("own", "plan", "plugins")
+    assert Hooks.__slots__ == ("off", "own", "plan", "plugins")
 
 
 # -- with_plugin -----------------------------------------------------------------------------------------------------

@@ -152,6 +152,9 @@ async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult
         message: Message = {"role": "assistant", "content": [{"text": result.text}]}
         return AgentResult("end_turn", message, run.metrics, run.state)
 
+    if isinstance(result, AgentResult) and run.hooks.plan.intervene:
+        result.message = await gates.last_look_at_message(run, result.message)
+
     if not isinstance(result, AgentResult):
         raise PluginError(
             f"around_invocation returned {type(result).__name__}: return what call_next returned, or Denied(text)"

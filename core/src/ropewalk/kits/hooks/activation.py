@@ -100,6 +100,7 @@ def extend(hooks: Hooks, plugin: object) -> Hooks:
     gathering = Gathering.from_environment()
     gathering.own = {each.name: each for each in hooks.plugins[: hooks.own]}
     gathering.others = {each.name: each for each in hooks.plugins[hooks.own :]}
+    gathering.off.update(hooks.off)
     gathering.add(plugin)
     return gathering.hooks()
 

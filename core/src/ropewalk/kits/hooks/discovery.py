@@ -91,6 +91,7 @@ class Registry:
 
 
 _current: Registry | None = None
+_policies: dict[str, Any] | None = None  # those that outlive a refresh
 
 
 def registry() -> Registry:
@@ -98,16 +99,23 @@ def registry() -> Registry:
     global _current  # noqa: PLW0603 - one registry per process is the point
     if _current is None:
         _current = _read()
+        _current.policies = _policies
 
     return _current
 
 
 def refresh() -> None:
-    """Forgets what was discovered, loaded and assembled; the next agent looks again. For tests and notebooks."""
-    global _current  # noqa: PLW0603
+    """Forgets what was discovered, loaded and assembled; the next agent looks again. For tests and notebooks.
+
+    Policies that were read stay in force.
+    """
+    global _current, _policies  # noqa: PLW0603
     import importlib
 
     importlib.invalidate_caches()
+    if _current is not None:
+        _policies = _current.policies
+
     _current = None
 
 

@@ -6,8 +6,9 @@ is too much.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from ropewalk.kits.hooks import verbs
 from ropewalk.kits.hooks.blueprint import Links, Plan, blueprint, key_of
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 
 S = TypeVar("S")
+NOTHING_OFF: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @final
@@ -41,14 +43,18 @@ class Hooks:
         plan: The links of every hook.
         plugins: The instances, the agent's own first, then those that are active unasked.
         own: How many of them are the agent's own.
+        off: Plugins that are switched off, with what did it.
     """
 
-    __slots__ = ("own", "plan", "plugins")
+    __slots__ = ("off", "own", "plan", "plugins")
 
-    def __init__(self, plan: Plan, plugins: tuple[Any, ...], own: int = 0) -> None:
+    def __init__(
+        self, plan: Plan, plugins: tuple[Any, ...], own: int = 0, off: Mapping[str, str] = NOTHING_OFF
+    ) -> None:
         self.plan = traced(plan, plugins) if plan.on_hook_call else plan
         self.plugins = plugins
         self.own = own
+        self.off = off
 
     @classmethod
     def of(cls, own: Sequence[Any], others: Sequence[Any] = ()) -> Hooks:

@@ -7,13 +7,15 @@ Afterwards policies are asked first, so that nothing that they withhold is seen 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import copy
 from typing import Any, Final, TypeVar
 
 from ropewalk.errors import PluginError
 from ropewalk.kits.hooks import verbs
 from ropewalk.kits.hooks.blueprint import Link, Links
+from ropewalk.kits.hooks.policy import policies
 from ropewalk.kits.hooks.signatures import where
+from ropewalk.outcomes import ModelOutcome
 from ropewalk.verdicts import Moment, Refuse, Replace
 
 S = TypeVar("S")
@@ -42,7 +44,8 @@ async def pass_gates(
         PluginError: An answer is no verdict, replaces the subject by something else, or a policy does not answer.
         Exception: What an implementation raised; the subject has not passed.
     """
-    for link in _in_order(links, moment, policies_only):
+    asked = _in_order(links, plugins, moment, policies_only)
+    for place, link in enumerate(asked):
         verdict = await _ask(link, plugins, (moment, subject, agent))
         if verdict is None:
             continue
@@ -56,18 +59,48 @@ async def pass_gates(
                 f"[{where(link.function)}]: return Refuse(reason), Replace(another {type(subject).__name__}) or None"
             )
 
-        subject = verdict.subject
+        subject = _private(verdict.subject)
+        if (
+            moment.startswith("after")
+            and link.tier != "policy"
+            and any(each.tier == "policy" for each in asked[:place])
+        ):
+            return await _from_here(links, plugins, moment, subject, agent, asked[place + 1 :])
 
     return subject, None
 
 
-def _in_order(links: Links, moment: Moment, policies_only: bool) -> Iterable[Link]:
-    policies = [link for link in links if link.tier == "policy"]
-    if policies_only:
-        return policies
+async def _from_here(
+    links: Links, plugins: tuple[Any, ...], moment: Moment, subject: S, agent: Any, rest: list[Link]
+) -> tuple[S, Refuse | None]:
+    """Goes on with those not yet asked, and lets the policies look again at what took the subject's place."""
+    if rest:
+        subject, refusal = await pass_gates(tuple(rest), plugins, moment, subject, agent)
+        if refusal is not None:
+            return subject, refusal
 
+    return await pass_gates(links, plugins, moment, subject, agent, policies_only=True)
+
+
+def _private(subject: S) -> S:
+    """A copy that whoever put the subject in cannot write to while others think about it."""
+    private = getattr(subject, "private", None)
+    if callable(private):
+        return private()  # type: ignore[no-any-return]
+
+    return copy.deepcopy(subject) if isinstance(subject, dict | ModelOutcome) else subject
+
+
+def _in_order(links: Links, plugins: tuple[Any, ...], moment: Moment, policies_only: bool) -> list[Link]:
+    """The policies in force have the last word before, and the first afterwards; a plugin's own claim comes next."""
+    in_force = {id(plugin) for plugin in policies().values()}
+    outermost = [link for link in links if id(plugins[link.index]) in in_force]
+    claimed = [link for link in links if link.tier == "policy" and link not in outermost]
     others = [link for link in links if link.tier != "policy"]
-    return others + policies if moment.startswith("before") else policies + others
+    if policies_only:
+        others = []
+
+    return others + claimed + outermost if moment.startswith("before") else outermost + claimed + others
 
 
 async def _ask(link: Link, plugins: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from ropewalk.errors import PluginError
 from ropewalk.kits.hooks.blueprint import blueprint, key_of
 from ropewalk.kits.hooks.discovery import registry
-from ropewalk.kits.hooks.facade import Hooks
+from ropewalk.kits.hooks.facade import NOTHING_OFF, Hooks
 from ropewalk.kits.hooks.loading import find, is_pair, load_or_skip, load_with, made, switched_off
 from ropewalk.kits.hooks.parameters import KNOWN_PLUGINS
 from ropewalk.kits.hooks.policy import is_policy, policies
@@ -59,7 +59,7 @@ class Gathering:
             *self.own.values(),
             *(each for name, each in others.items() if name not in self.own),
         )  # each was checked when it was made or added
-        return Hooks(blueprint(tuple(map(key_of, plugins))), plugins, len(self.own))
+        return Hooks(blueprint(tuple(map(key_of, plugins))), plugins, len(self.own), dict(self.off) or NOTHING_OFF)
 
     def switch_off(self, name: str, by: str) -> None:
         """Keeps an installed plugin out. A name that is not installed is fine if it exists at all."""

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ropewalk.errors import PluginError
+from ropewalk.kits.hooks.answers import checked_answer
 from ropewalk.kits.hooks.blueprint import Link, Links
 from ropewalk.kits.hooks.origin import origin_of
 from ropewalk.kits.hooks.signatures import HOOKS, code_of, where
@@ -47,7 +48,7 @@ def call_first(links: Links, plugins: Plugins, arguments: tuple[Any, ...]) -> An
         try:
             answer = link.call(plugins[link.index], *arguments)
             if answer is not None:
-                return _settled(answer, link)
+                return checked_answer(_settled(answer, link), link)
         except Exception as error:
             if not _tolerated(error, link, plugins):
                 raise
@@ -64,13 +65,14 @@ def collect(links: Links, plugins: Plugins, arguments: tuple[Any, ...]) -> list[
     joined: list[Any] = []
     for link in links:
         for answer in call((link,), plugins, arguments):
-            if not isinstance(answer, list | tuple):
+            checked = checked_answer(answer, link)
+            if not isinstance(checked, list | tuple):
                 raise PluginError(
                     f"{link.hook} of plugin {link.plugin_name!r} returned {type(answer).__name__}, not a list "
                     f"[{where(link.function)}]: return a list, also for one or none"
                 )
 
-            joined.extend(answer)
+            joined.extend(checked)
 
     return joined
 
@@ -98,7 +100,7 @@ async def first(links: Links, plugins: Plugins, arguments: tuple[Any, ...]) -> A
                 raise
         else:
             if answer is not None:
-                return answer
+                return checked_answer(answer, link)
 
     return None
 
