@@ -31,7 +31,7 @@ async def call_tool(
     """
     while True:
         result, again = await _attempt(registry, call, call_next, agent)
-        if not again:
+        if not again or call.cancel_signal.is_set():
             return result
 
 
