@@ -34,6 +34,9 @@ SHIPPED_WITH_VENV: Final = {"pip", "setuptools", "wheel"}
 # Preinstalled, so that pip need not build an environment for each of the packages: 23 s instead of 90.
 BUILD_TOOLS: Final = ("hatchling>=1.26", "editables>=0.5")
 
+# Each file of tests goes to one process: fixtures of a module, such as a loaded model, are then made once.
+SPREAD: Final = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile")
+
 DEMO_TOOLS: Final = "examples/repo_tools.py"
 DEMO_MODEL: Final = "local:qwen2.5-coder-1.5b"
 DEMO_PROMPT: Final = (
@@ -171,7 +174,7 @@ def must(*command: str | Path) -> None:
 
 def test(arguments: list[str]) -> int:
     """Runs pytest over everything, or over what the arguments name."""
-    return run(python_of(setup()), "-m", "pytest", *arguments)
+    return run(python_of(setup()), "-m", "pytest", *SPREAD, *arguments)
 
 
 # -- the demonstration -------------------------------------------------------------------------------------------

@@ -62,7 +62,8 @@ def tools(*names: str) -> list[str]:
 SHOW_VERSIONS: Final = (
     "from importlib.metadata import version as v; print('pluggy', v('pluggy'), 'pydantic', v('pydantic'))"
 )
-PYTEST: Final = tools("pytest", "pytest-asyncio", "hypothesis")
+PYTEST: Final = tools("pytest", "pytest-asyncio", "pytest-xdist", "hypothesis")
+SPREAD: Final = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile")
 
 # -- wheels ------------------------------------------------------------------------------------------------------
 
@@ -122,7 +123,7 @@ def install_alone(session: nox.Session, folder: str) -> None:
 def kernel(session: nox.Session) -> None:
     """The kernel's tests with no plugin installed."""
     install_alone(session, "core")
-    session.run("python", "-m", "pytest", "core", *session.posargs, **SHARED_OPTIONS)
+    session.run("python", "-m", "pytest", *SPREAD, "core", *session.posargs, **SHARED_OPTIONS)
 
 
 @nox.session(requires=["build"])
@@ -130,14 +131,14 @@ def kernel(session: nox.Session) -> None:
 def alone(session: nox.Session, package: str) -> None:
     """The tests of one plugin, with the kernel and that plugin only."""
     install_alone(session, package)
-    session.run("python", "-m", "pytest", package, *session.posargs, **SHARED_OPTIONS)
+    session.run("python", "-m", "pytest", *SPREAD, package, *session.posargs, **SHARED_OPTIONS)
 
 
 @nox.session(requires=["build"])
 def pairs(session: nox.Session) -> None:
     """Every plugin by the contract, every pair of plugins and all of them together, in one process."""
     install_everything(session)
-    session.run("python", "-m", "pytest", "tests/contract", "tests/combos", *session.posargs, **SHARED_OPTIONS)
+    session.run("python", "-m", "pytest", *SPREAD, "tests/contract", "tests/combos", *session.posargs, **SHARED_OPTIONS)
 
 
 @nox.session(requires=["build"], tags=["full"])
@@ -149,17 +150,17 @@ def layers(session: nox.Session) -> None:
     first = [name for name in ("testing", "tools", "executor") if name in PLUGINS]
     order = [f"plugins/{name}" for name in dict.fromkeys([*first, *PLUGINS])]
     session.install(*PYTEST, wheel("core"))
-    session.run("python", "-m", "pytest", "core", *session.posargs, **SHARED_OPTIONS)
+    session.run("python", "-m", "pytest", *SPREAD, "core", *session.posargs, **SHARED_OPTIONS)
     for folder in [*order, *(f"contrib/{name}" for name in CONTRIB)]:
         plugins, others = what_tests_need(folder)
         session.install(*others, *(wheel(place) for place in dict.fromkeys([folder, *plugins])))
-        session.run("python", "-m", "pytest", folder, "tests/combos", *session.posargs, **SHARED_OPTIONS)
+        session.run("python", "-m", "pytest", *SPREAD, folder, "tests/combos", *session.posargs, **SHARED_OPTIONS)
 
 
 def run_everything(session: nox.Session) -> None:
     """All tests, with all packages in one environment."""
     install_everything(session)
-    session.run("python", "-m", "pytest", *session.posargs, **SHARED_OPTIONS)
+    session.run("python", "-m", "pytest", *SPREAD, *session.posargs, **SHARED_OPTIONS)
 
 
 def works(python: str) -> bool:
@@ -196,7 +197,7 @@ def versions(session: nox.Session, dependencies: str) -> None:
     upgrade = ["--upgrade"] if dependencies == "newest" else []
     install_everything(session, *upgrade, *asked[dependencies])
     session.run("python", "-c", SHOW_VERSIONS)
-    session.run("python", "-m", "pytest", *session.posargs, **SHARED_OPTIONS)
+    session.run("python", "-m", "pytest", *SPREAD, *session.posargs, **SHARED_OPTIONS)
 
 
 @nox.session(requires=["build"], tags=["full"])
@@ -232,7 +233,7 @@ def docs(session: nox.Session) -> None:
     install_everything(session)
     session.run("python", "docs/generate_hooks.py", "--check")
     pages = ["tests/docs", "tests/contract/test_tutorial.py", "tests/layout/test_docs.py"]
-    session.run("python", "-m", "pytest", *pages, *session.posargs, **SHARED_OPTIONS)
+    session.run("python", "-m", "pytest", *SPREAD, *pages, *session.posargs, **SHARED_OPTIONS)
 
 
 @nox.session(requires=["build"])

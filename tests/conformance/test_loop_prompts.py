@@ -107,7 +107,7 @@ WRONG = [
     42,
     1.5,
     b"bytes",
-    object(),
+    ...,
     [1, 2],
     ["text"],
     [{"nonsense": 1}],

@@ -81,7 +81,11 @@ class Returns:
         return self.value
 
 
-@pytest.mark.parametrize("value", [None, [BEGIN, WORDS, STOP], iter([BEGIN, WORDS, STOP]), "text"], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [None, [BEGIN, WORDS, STOP], iter([BEGIN, WORDS, STOP]), "text"],
+    ids=["nothing", "a list", "an iterator", "a text"],
+)
 def test_a_model_without_a_stream_is_an_error_that_says_so(ask, make_agent, value):
     """Scenario A3."""
     agent, _ = make_agent(Returns(value))

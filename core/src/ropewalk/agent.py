@@ -273,9 +273,7 @@ class Agent(AgentBase):
                 if slot != "__weakref__":
                     setattr(other, slot, getattr(self, slot))
 
-        if hasattr(self, "__dict__"):  # a subclass without slots
-            vars(other).update(vars(self))
-
+        getattr(other, "__dict__", {}).update(getattr(self, "__dict__", {}))  # of a subclass without slots
         messages, state = self._birth
         other.history = History(messages)
         other.state = JSONState(state)

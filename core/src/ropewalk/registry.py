@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ropewalk.agent_base import AgentBase
 from ropewalk.errors import MissingPluginError, ToolDefinitionError
 from ropewalk.kits.messages.rules import is_legal_tool_name
 from ropewalk.tools import Tool
@@ -127,7 +128,7 @@ def _refusal(agent: Agent, entry: Any) -> Exception:
     if (isinstance(entry, str | dict) or callable(entry)) and not agent.hooks.plan.provide_tool:
         return MissingPluginError(shown, "ropewalk-tools")
 
-    if hasattr(entry, "tool_registry"):
+    if isinstance(entry, AgentBase):
         return MissingPluginError(f"tools= entry, the agent {entry.name!r},", "ropewalk-subagents")
 
     if callable(entry):

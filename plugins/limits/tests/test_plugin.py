@@ -316,7 +316,7 @@ async def test_what_runs_beside_a_call_is_no_part_of_it():
         5,
         "turns",
         [("turns", 3)],
-        object(),
+        ...,
     ],
     ids=repr,
 )

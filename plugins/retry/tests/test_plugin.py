@@ -150,7 +150,7 @@ def test_a_strategy_takes_the_place_of_the_default():
     assert strategies(Agent(retry_strategy=strategy)) == [strategy]
 
 
-@pytest.mark.parametrize("value", ["often", 3, object(), ModelRetryStrategy, print], ids=repr)
+@pytest.mark.parametrize("value", ["often", 3, ..., ModelRetryStrategy, print], ids=repr)
 def test_what_is_no_strategy_is_refused_where_the_agent_is_made(value):
     """Conformance 150."""
     with pytest.raises(ValueError, match=r"retry_strategy=.* is no retry strategy: give ModelRetryStrategy"):
