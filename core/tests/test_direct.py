@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import time
+import weakref
 
 import pytest
 from kernel_fakes import FakeModel, FakeTool, make_plugin, problems
@@ -119,3 +122,34 @@ def test_a_closed_agent_runs_no_tool():
 
     with pytest.raises(AgentClosedError):
         agent.tool.add()
+
+
+def test_followers_are_told_of_the_four_messages():
+    told = []
+
+    async def on_event(self, event):
+        told.append(event.as_dict()["message"]["role"])
+
+    agent = Agent(tools=[FakeTool("add")], plugins=[make_plugin(on_event=on_event)])
+    agent.tool.add()
+
+    assert told == ["user", "assistant", "user", "assistant"]
+
+
+def test_an_agent_whose_tool_was_called_directly_is_freed_at_once():
+    gc.collect()
+    gc.disable()
+    try:
+        agent = Agent(tools=[FakeTool("add")])
+        agent.tool.add()
+        gone = weakref.ref(agent)
+        del agent
+        for _ in range(200):  # the loop's thread may need a moment to let go of its frame
+            if gone() is None:
+                break
+
+            time.sleep(0.01)
+
+        assert gone() is None
+    finally:
+        gc.enable()

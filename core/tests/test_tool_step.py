@@ -254,3 +254,26 @@ def test_results_of_an_executor_are_matched_by_id_not_by_place():
 def test_a_tool_name_is_taken_once():
     with pytest.raises(ToolDefinitionError, match="only by - and _"):
         Agent(tools=[FakeTool("a-b"), FakeTool("a_b")])
+
+
+@pytest.mark.parametrize("raised", [RuntimeError("no"), None], ids=["raised", "returned"])
+def test_hooks_can_see_what_a_tool_raised(raised):
+    seen = []
+
+    def body(call):
+        if raised is not None:
+            raise raised
+
+        return "fine"
+
+    async def look(self, call, call_next):
+        result = await call_next(call)
+        seen.append(call.error)
+        return result
+
+    agent = Agent(
+        model=FakeModel(use("t"), "done"), tools=[FakeTool("t", body)], plugins=[make_plugin(around_tool_call=look)]
+    )
+    agent("go")
+
+    assert seen == [raised]

@@ -447,3 +447,22 @@ def test_a_value_that_a_field_does_not_take_is_an_error_that_says_so(ask, make_a
         ask(agent, "Hi.")
 
     assert_valid_history(agent.messages)
+
+
+def test_the_event_after_a_tool_call_carries_what_the_tool_raised(ask, make_agent):
+    """Conformance 91."""
+    seen = []
+
+    @tool
+    def fail() -> str:
+        """Fails."""
+        raise LookupError("nothing there")
+
+    def look(event: AfterToolCallEvent) -> None:
+        seen.append(event.exception)
+
+    agent, _ = make_agent([use("fail", {}), "done"], tools=[fail], hooks=[look])
+    ask(agent, "go")
+
+    [raised] = seen
+    assert isinstance(raised, LookupError)

@@ -10,8 +10,10 @@ from ropewalk.errors import ConcurrencyException
 from ropewalk.history import History
 from ropewalk.invocation import CallOptions
 from ropewalk.kits.aio.blocking import run_blocking
+from ropewalk.kits.events import MessageAdded
 from ropewalk.kits.json_values import strict_json
 from ropewalk.loop.cycles import compose
+from ropewalk.loop.invocation import let_go
 from ropewalk.loop.tools_step import run_alone
 from ropewalk.run import Run
 from ropewalk.tools import Tool, ToolCall
@@ -73,8 +75,12 @@ async def _call(agent: Agent, tool: Tool, given: dict[str, Any], override: str |
         history.add_user([{"toolResult": result}])
         history.add_assistant({"role": "assistant", "content": [{"text": f"agent.tool.{tool.tool_name} was called."}]})
         await run.commit()
+        for message in history.messages[-4:] if run.followed else ():
+            await run.emit(MessageAdded(message))
+
         return result
     finally:
         history.end_run()
+        let_go(run)
         if recorded:
             agent.release(run)

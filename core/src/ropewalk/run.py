@@ -61,6 +61,7 @@ class Run:
         "contributed",
         "cycle",
         "delta_error",
+        "errors",
         "finished",
         "history",
         "hooks",
@@ -110,6 +111,7 @@ class Run:
         self.contributed = False
         self.nameless_turns = 0
         self.started: dict[str, int] = {}
+        self.errors: dict[str, BaseException] = {}
         self.finished: dict[str, ToolResult] = {}
         self.batch_failure: BaseException | None = None
         self.passed_message: Message | None = None

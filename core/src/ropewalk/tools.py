@@ -91,6 +91,16 @@ class ToolCall:
         """The same for every attempt at this tool use, also after a crash; different for any other use."""
         return f"{self._run.id}:{self.tool_use['toolUseId']}"
 
+    @property
+    def error(self) -> BaseException | None:
+        """What the tool raised at the last attempt at this use; None when it returned, or has not run."""
+        return self._run.errors.get(self.tool_use["toolUseId"])
+
+    @error.setter
+    def error(self, error: BaseException | None) -> None:
+        if error is not None:
+            self._run.errors[self.tool_use["toolUseId"]] = error
+
     def emit(self, data: Any) -> None:
         """Shows an intermediate value to whoever follows the run (a `tool_stream` event). Never blocks."""
         self._run.tool_streamed(self.tool_use, data)

@@ -87,7 +87,7 @@ async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:
             run.cancellation.end()
             run.cancellation.unpark(task)
 
-        _let_go(run)
+        let_go(run)
 
 
 async def _to_its_end(run: Run, messages: tuple[Message, ...]) -> AgentResult:
@@ -196,10 +196,11 @@ def _note_end(run: Run, reason: str) -> None:
         run.journal.add("run_ended", {"stop_reason": reason})
 
 
-def _let_go(run: Run) -> None:
+def let_go(run: Run) -> None:
     """Drops what refers to the run and what the run refers to: nobody should wait for the collector."""
     run.lose_followers()
     run.batch_failure = run.model_error = run.delta_error = None
+    run.errors = {}
     for chain in ("model_chain", "tools_chain", "tool_chain"):
         if hasattr(run, chain):
             delattr(run, chain)

@@ -114,6 +114,7 @@ async def _gated(run: Run, result: ToolResult) -> ToolResult:
 
 async def _outcome(run: Run, call: ToolCall, tool: Tool) -> ToolResult:
     use_id = call.tool_use["toolUseId"]
+    run.errors.pop(use_id, None)
     try:
         return checked_result(await Isolated(tool.invoke(call)), call)
     except asyncio.CancelledError as error:
@@ -123,12 +124,14 @@ async def _outcome(run: Run, call: ToolCall, tool: Tool) -> ToolResult:
         if run.cancellation.comes_from_outside():
             raise
 
+        call.error = error
         return error_result(use_id, error_text(error))
     except (SystemExit, KeyboardInterrupt) as error:
         # A task that ends in one of these tears down its event loop with every other run on it: it travels as a value.
         _fail(run, error)
         return error_result(use_id, error_text(error))
     except Exception as error:  # noqa: BLE001 - a tool may raise anything, and the model is told
+        call.error = error
         return error_result(use_id, error_text(error))
 
 

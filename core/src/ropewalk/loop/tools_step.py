@@ -26,7 +26,7 @@ async def run_tools(run: Run, uses: list[ToolUse], outcome: ModelOutcome) -> Too
     tools = run.agent.tool_registry
     problems = outcome.input_errors or {}
     calls = tuple(ToolCall(run, use, tools.get(use["name"]), problems.get(use["toolUseId"])) for use in uses)
-    run.started, run.finished = {}, {}
+    run.started, run.finished, run.errors = {}, {}, {}
     run.batch_failure = None
     done: ToolsOutcome | None = None
     try:
@@ -42,6 +42,7 @@ async def run_tools(run: Run, uses: list[ToolUse], outcome: ModelOutcome) -> Too
         raise
 
     results = _append(run, calls, done)
+    run.errors = {}  # their frames refer to the run
     if run.journal:
         await run.commit()
 

@@ -203,6 +203,7 @@ class FunctionTool(Generic[P, R]):
             return result_of(value, tool_use_id)
         except Exception as error:  # noqa: BLE001 - the model is told, and may try something else
             _log.debug("tool %s raised", self.tool_name, exc_info=True)
+            call.error = error
             return result_of_error(error, tool_use_id)
 
     def _bound_to(self, first: Any) -> FunctionTool[Any, R]:
