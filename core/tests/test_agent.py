@@ -208,11 +208,14 @@ def test_ten_thousand_cycles_cost_the_same_from_the_first_to_the_last():
     agent = Agent(model=model, tools=[FakeTool("step", quick)])
 
     async def run():
+        gc.collect()
+        gc.disable()  # whoever is told of collections would be counted too
         sys.setprofile(tick)
         try:
             return await agent.invoke_async("go")
         finally:
             sys.setprofile(None)
+            gc.enable()
 
     result = asyncio.run(run())
 
