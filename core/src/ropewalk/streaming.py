@@ -26,20 +26,16 @@ async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, 
     try:
         while await channel.wait():
             for event in channel.take():
-                typed: Any = event
-                if isinstance(event, dict):
-                    if "contentBlockDelta" in event:
-                        delta = event["contentBlockDelta"]["delta"]
-                        if "text" in delta:  # nearly all there is: nothing is built for it
-                            yield {"event": event}
-                            yield {"data": delta["text"], "delta": delta}
-                            continue
-
-                    typed = delta_of(event)
-
-                for shown in _dicts(typed):
-                    result = shown.get("result", result)
-                    yield shown
+                try:
+                    delta = event["contentBlockDelta"]["delta"]  # type: ignore[index]
+                    text = delta["text"]
+                except (TypeError, KeyError):
+                    for shown in _dicts(event):
+                        result = shown.get("result", result)
+                        yield shown
+                else:  # nearly all there is: nothing is looked at twice, nothing built that nobody wants
+                    yield {"event": event}
+                    yield {"data": text, "delta": delta}
 
         await task
         answer: Any = end.pop()
@@ -49,7 +45,7 @@ async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, 
         if result is None:
             yield {"result": answer}  # answered at admission, without a run
     finally:
-        answer = typed = event = None  # type: ignore[assignment]  # an error's own frames must not refer to it
+        answer = event = None  # type: ignore[assignment]  # an error's own frames must not refer to it
         if not task.done():
             task.cancel()
             await asyncio.wait([task])
@@ -59,6 +55,9 @@ async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, 
 
 def _dicts(event: Any) -> tuple[dict[str, Any], ...]:
     """What consumers see of an event: a streamed piece with content is preceded by the provider's own event."""
+    if isinstance(event, dict):
+        event = delta_of(event)
+
     if not isinstance(event, Delta):
         return (event.as_dict(),)
 

@@ -84,6 +84,18 @@ class Assembly:
             MalformedStreamError: The event has none of the known shapes.
         """
         try:
+            body = raw["contentBlockDelta"]
+            text = body["delta"]["text"]
+            if body["contentBlockIndex"] is self._text_index and type(text) is str:
+                self._text_parts.append(text)  # nearly every event: one more piece of the text at hand
+                return None
+        except (KeyError, TypeError, AttributeError):
+            pass
+
+        return self._feed_any(raw)
+
+    def _feed_any(self, raw: StreamEvent) -> ToolInputDelta | None:
+        try:
             body = raw.get("contentBlockDelta")
             if body is None:
                 self._feed_other(raw)
