@@ -308,7 +308,11 @@ def test_direct_calls_have_the_events_of_a_tool_call(make_agent):
 
     agent.tool.add(a=1, b=2)
 
-    assert recorder.seen[1:] == ["BeforeToolCall", "AfterToolCall", *["MessageAdded(user)", "MessageAdded(assistant)"] * 2]
+    assert recorder.seen[1:] == [
+        "BeforeToolCall",
+        "AfterToolCall",
+        *["MessageAdded(user)", "MessageAdded(assistant)"] * 2,
+    ]
 
 
 def test_an_agent_without_callbacks_has_nothing_of_them_in_its_runs(make_agent):

@@ -77,7 +77,7 @@ async def test_cancelling_from_another_context():
     agent = Agent(model=model, callback_handler=None)
 
     task = asyncio.create_task(agent.invoke_async("Hello"))
-    await asyncio.to_thread(model.wait_stalled)
+    await model.wait_stalled()
     agent.cancel()
     agent.cancel()
 
