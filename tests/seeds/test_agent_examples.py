@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from ropewalk import (
     AfterModelCallEvent,
     Agent,
+    AgentClosedError,
     BeforeModelCallEvent,
     HookProvider,
     tool,
@@ -213,8 +214,14 @@ def test_cleaning_up():
     agent = quiet("hi")
     agent("hello")
     agent.cleanup()
+    with pytest.raises(AgentClosedError):
+        agent("again")
+
     with quiet("hi") as other:
         other("hello")
+
+    with pytest.raises(AgentClosedError):
+        other("again")
 
 
 def test_an_agent_id_with_path_separators_is_a_value_error():

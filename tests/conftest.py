@@ -1,4 +1,4 @@
-"""What the scenario tests share: quiet agents, three ways to call one, and views of what happened."""
+"""What tests across packages share: quiet agents, three ways to call one, and views of what happened."""
 
 from __future__ import annotations
 
