@@ -20,6 +20,7 @@ class FakeRun:
         self.invocation_state: dict[str, Any] = {"tenant": "acme"}
         self.cancel_signal = threading.Event()
         self.streamed: list[Any] = []
+        self.errors: dict[str, BaseException] = {}
 
     def tool_streamed(self, tool_use: Any, data: Any) -> None:
         self.streamed.append(data)
