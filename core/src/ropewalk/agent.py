@@ -14,7 +14,7 @@ from ropewalk.kits.aio.blocking import run_blocking
 from ropewalk.kits.hooks.activation import assemble
 from ropewalk.kits.hooks.call_options import CallGiven, checked_given
 from ropewalk.kits.hooks.models import resolve_model
-from ropewalk.kits.identity import checked_agent_id, checked_model, system_blocks
+from ropewalk.kits.identity import check_trace_attributes, checked_agent_id, checked_model, system_blocks
 from ropewalk.kits.result import AgentResult
 from ropewalk.kits.sentinels import DEFAULT, Default
 from ropewalk.kits.state import JSONState
@@ -126,6 +126,7 @@ class Agent(AgentBase):
         self._birth = (tuple(self.messages), self.state.get())
         self._model = checked_model(model)
         self._system = system_blocks(system_prompt)
+        check_trace_attributes(trace_attributes)
         self._cells: dict[str, JSONState] | None = None
         self._runs: list[Run] = []
         self._cancel_requested = False

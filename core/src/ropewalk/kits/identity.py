@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from ropewalk.model import Model
@@ -25,6 +26,23 @@ def checked_agent_id(agent_id: str | None) -> str:
         )
 
     return agent_id
+
+
+def check_trace_attributes(attributes: Any) -> None:
+    """Looks at the attributes of an agent's spans.
+
+    Raises:
+        TypeError: One has a value that spans cannot carry; the key is named.
+    """
+    if attributes is not None and not isinstance(attributes, Mapping):
+        raise TypeError(f"trace_attributes is {type(attributes).__name__}: pass a dict")
+
+    for key, value in (attributes or {}).items():
+        values = value if isinstance(value, list | tuple) else [value]
+        if not isinstance(key, str) or not all(isinstance(each, str | bool | int | float) for each in values):
+            raise TypeError(
+                f"trace_attributes[{key!r}] is {type(value).__name__}: use str, bool, int, float or a list of those"
+            )
 
 
 def checked_model(model: Any) -> Model | str | None:
