@@ -1,4 +1,4 @@
-"""Hooks: what callbacks change (lines 85 to 94), and what becomes of their errors."""
+"""Hooks: what callbacks change (lines 85 to 94)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,6 @@ from ropewalk import (
     tool,
 )
 from ropewalk_testing import assert_valid_history, turn, use
-
-EVERY_MOMENT = [
-    BeforeInvocationEvent,
-    AfterInvocationEvent,
-    MessageAddedEvent,
-    BeforeModelCallEvent,
-    AfterModelCallEvent,
-    BeforeToolsEvent,
-    AfterToolsEvent,
-    BeforeToolCallEvent,
-    AfterToolCallEvent,
-]
 
 
 @tool
