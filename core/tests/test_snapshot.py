@@ -58,10 +58,10 @@ def test_what_is_loaded_shares_nothing_with_the_snapshot():
 @pytest.mark.parametrize(
     ("asked", "fields"),
     [
-        ({"preset": "session"}, {"messages", "state", "plugin_state"}),
+        ({"preset": "session"}, {"messages", "state", "plugin_state", "suspension"}),
         ({"include": ["messages"]}, {"messages"}),
-        ({"preset": "session", "include": ["system_prompt"]}, {"messages", "state", "plugin_state", "system_prompt"}),
-        ({"preset": "session", "exclude": ["messages"]}, {"state", "plugin_state"}),
+        ({"preset": "session", "include": ["system_prompt"]}, {"messages", "state", "plugin_state", "suspension", "system_prompt"}),
+        ({"preset": "session", "exclude": ["messages"]}, {"state", "plugin_state", "suspension"}),
         ({"include": ["conversation_manager_state"]}, {"plugin_state"}),
     ],
 )
@@ -84,7 +84,7 @@ def test_fields_that_are_not_in_the_snapshot_stay():
         ({}, "no field is left"),
         ({"include": ["mesages"]}, "no snapshot field 'mesages'"),
         ({"preset": "all"}, "no snapshot preset 'all'"),
-        ({"preset": "session", "exclude": ["messages", "state", "plugin_state"]}, "no field is left"),
+        ({"preset": "session", "exclude": ["messages", "state", "plugin_state", "suspension"]}, "no field is left"),
         ({"preset": "session", "app_data": {"x": object()}}, "app_data is not JSON"),
         ({"preset": "session", "app_data": [1]}, "app_data is list"),
     ],

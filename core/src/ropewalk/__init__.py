@@ -32,12 +32,14 @@ from ropewalk.kits.metrics import EventLoopMetrics
 from ropewalk.kits.records import Record
 from ropewalk.kits.result import AgentResult
 from ropewalk.kits.state import JSONState
+from ropewalk.kits.suspension import Interrupt, ResumeError, Suspend, Suspension
 from ropewalk.markers import API_VERSION, hookimpl, hookspec
 from ropewalk.model import Model, ModelRequest
 from ropewalk.outcomes import Failure, ModelOutcome, Retry, Stop, ToolsOutcome
+from ropewalk.run import current_run
 from ropewalk.tools import Tool, ToolBatch, ToolCall, error_result
 from ropewalk.types import Message, StreamEvent, ToolResult, ToolSpec, ToolUse, Usage
-from ropewalk.verdicts import Moment, Refuse, Replace, Verdict
+from ropewalk.verdicts import Guide, Moment, Refuse, Replace, Verdict
 
 if TYPE_CHECKING:  # what a type checker sees of the names that plugins bring
     from ropewalk_concurrency import ConcurrentInvocationMode as ConcurrentInvocationMode
@@ -67,9 +69,11 @@ __all__ = [
     "Denied",
     "EventLoopMetrics",
     "Failure",
+    "Guide",
     "HistoryEdit",
     "HistoryError",
     "IncompleteStreamError",
+    "Interrupt",
     "InvalidPromptError",
     "Invocation",
     "JSONState",
@@ -87,10 +91,13 @@ __all__ = [
     "Record",
     "Refuse",
     "Replace",
+    "ResumeError",
     "Retry",
     "RopewalkError",
     "Stop",
     "StreamEvent",
+    "Suspend",
+    "Suspension",
     "Tool",
     "ToolBatch",
     "ToolCall",
@@ -102,6 +109,7 @@ __all__ = [
     "UnknownModelError",
     "Usage",
     "Verdict",
+    "current_run",
     "error_result",
     "hookimpl",
     "hookspec",

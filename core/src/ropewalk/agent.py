@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ropewalk.agent_base import AgentBase
 from ropewalk.direct import ToolCaller
-from ropewalk.errors import AgentClosedError, MissingPluginError
+from ropewalk.errors import AgentClosedError
 from ropewalk.history import History
 from ropewalk.invocation import CallOptions
 from ropewalk.kits.aio.blocking import run_blocking
@@ -40,9 +40,7 @@ class Agent(AgentBase):
     __slots__ = (
         "_birth",
         "_cancel_requested",
-        "_closed",
         "_model",
-        "_sandbox",
         "_to_initialise",
         "agent_id",
         "description",
@@ -129,6 +127,7 @@ class Agent(AgentBase):
         check_trace_attributes(trace_attributes)
         self._cells: dict[str, JSONState] | None = None
         self._runs: list[Run] = []
+        self.suspension = None
         self._cancel_requested = False
         self._closed = False
         self._sandbox: Any = None
@@ -237,34 +236,9 @@ class Agent(AgentBase):
         return self.tool_registry.names
 
     @property
-    def sandbox(self) -> Any:
-        """Where commands and code run; made by a sandbox plugin at the first use.
-
-        Raises:
-            MissingPluginError: No sandbox plugin is active.
-        """
-        if self._sandbox is None:
-            self._sandbox = self.hooks.provide_sandbox(None, self)
-            if self._sandbox is None:
-                raise MissingPluginError("agent.sandbox", "ropewalk-sandbox-local")
-
-        return self._sandbox
-
-    @property
     def tool(self) -> ToolCaller:
         """The tools as methods: `agent.tool.calculator(expression="1 + 1")`."""
         return ToolCaller(self)
-
-    def plugin_state(self, plugin: str) -> JSONState:
-        """The JSON cell that the kernel keeps for one plugin of this agent. Plugins keep no state of their own."""
-        if self._cells is None:
-            self._cells = {}
-
-        cell = self._cells.get(plugin)
-        if cell is None:
-            cell = self._cells[plugin] = JSONState()
-
-        return cell
 
     def clone(self) -> Agent:
         """A fresh agent of the same parts, with the messages and state that this one was constructed with."""
@@ -279,7 +253,7 @@ class Agent(AgentBase):
         other.history = History(messages)
         other.state = JSONState(state)
         other.tool_registry = self.tool_registry.copy()
-        other._runs, other._cells = [], None
+        other._runs, other._cells, other.suspension = [], None, None
         other._cancel_requested = other._closed = False
         other._to_initialise = self.hooks
         self.hooks.on_agent_ready(other)
@@ -314,34 +288,6 @@ class Agent(AgentBase):
             if waiting is before
             else type(before).of([*(waiting.plugins if waiting else ()), *fresh.plugins])
         )
-
-    # -- the end ---------------------------------------------------------------------------------------------------
-
-    async def aclose(self) -> None:
-        """Lets plugins clean up. Later calls raise AgentClosedError; closing again does nothing.
-
-        Raises:
-            ExceptionGroup: Plugins failed to clean up; all were asked.
-        """
-        if not self._closed:
-            self._closed = True
-            await self.hooks.on_close(self)
-
-    def close(self) -> None:
-        """`aclose` for synchronous code."""
-        run_blocking(self.aclose, lambda: None)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     # -- what the loop needs ---------------------------------------------------------------------------------------
 

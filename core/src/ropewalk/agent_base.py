@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from ropewalk.errors import MissingPluginError, SnapshotException
 from ropewalk.history import History
 from ropewalk.kits.aio.blocking import run_blocking
 from ropewalk.kits.hooks.activation import require_owner
 from ropewalk.kits.identity import system_blocks
+from ropewalk.kits.json_values import unpacked
 from ropewalk.kits.messages.message_list import MessageList
 from ropewalk.kits.snapshot import Snapshot, capture, check, fields_of
 from ropewalk.kits.state import JSONState
+from ropewalk.kits.suspension import Suspension
 from ropewalk.tools import Tool
 from ropewalk.types import AgentInput, Message, SystemContentBlock
 
@@ -27,13 +29,29 @@ T = TypeVar("T")
 class AgentBase:
     """The parts of an agent; `Agent` puts them together and runs the loop on them."""
 
-    __slots__ = ("__weakref__", "_cells", "_runs", "_system", "history", "hooks", "name", "state")
+    __slots__ = (
+        "__weakref__",
+        "_cells",
+        "_closed",
+        "_runs",
+        "_sandbox",
+        "_system",
+        "history",
+        "hooks",
+        "name",
+        "state",
+        "suspension",
+    )
 
     hooks: Hooks
     history: History
     name: str
     state: JSONState
+    suspension: Suspension | None
+    """The paused run that the next call goes on with; None when there is none."""
     _cells: dict[str, JSONState] | None
+    _closed: bool
+    _sandbox: Any
     _runs: list[Run]
     _system: tuple[SystemContentBlock, ...]
 
@@ -122,6 +140,57 @@ class AgentBase:
 
         return found
 
+    def plugin_state(self, plugin: str) -> JSONState:
+        """The JSON cell that the kernel keeps for one plugin of this agent. Plugins keep no state of their own."""
+        if self._cells is None:
+            self._cells = {}
+
+        cell = self._cells.get(plugin)
+        if cell is None:
+            cell = self._cells[plugin] = JSONState()
+
+        return cell
+
+    @property
+    def sandbox(self) -> Any:
+        """Where commands and code run; made by a sandbox plugin at the first use.
+
+        Raises:
+            MissingPluginError: No sandbox plugin is active.
+        """
+        if self._sandbox is None:
+            self._sandbox = self.hooks.provide_sandbox(None, cast("Agent", self))
+            if self._sandbox is None:
+                raise MissingPluginError("agent.sandbox", "ropewalk-sandbox-local")
+
+        return self._sandbox
+
+    async def aclose(self) -> None:
+        """Lets plugins clean up. Later calls raise AgentClosedError; closing again does nothing.
+
+        Raises:
+            ExceptionGroup: Plugins failed to clean up; all were asked.
+        """
+        if not self._closed:
+            self._closed = True
+            await self.hooks.on_close(cast("Agent", self))
+
+    def close(self) -> None:
+        """`aclose` for synchronous code."""
+        run_blocking(self.aclose, lambda: None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
     def take_snapshot(
         self,
         *,
@@ -147,6 +216,7 @@ class AgentBase:
             "state": self.state.get,
             "plugin_state": lambda: {name: cell.get() for name, cell in (self._cells or {}).items()},
             "system_prompt": lambda: list(self._system),
+            "suspension": lambda: self.suspension.to_dict() if self.suspension is not None else None,
         }
         return capture(readers, fields_of(preset, include, exclude), app_data)
 
@@ -155,12 +225,19 @@ class AgentBase:
 
         Raises:
             SnapshotException: It is of another version, or the agent runs.
+            ResumeError: The paused run in it was changed, or is of another version.
         """
         self._check_idle("loaded")
         check(snapshot)
-        data = Snapshot.from_dict(snapshot.to_dict()).data
+        data = unpacked(snapshot.to_dict()["data"])
+        paused = snapshot.data.get("suspension")
+        pause = None if paused is None else Suspension.from_dict(paused)
         if "messages" in data:
             self.history = History(data["messages"])
+            self.suspension = None
+
+        if "suspension" in data:
+            self.suspension = pause
 
         if "state" in data:
             self.state = JSONState(data["state"])

@@ -52,10 +52,18 @@ async def _call(agent: Agent, tool: Tool, given: dict[str, Any], override: str |
 
     Raises:
         ConcurrencyException: The call is to be recorded and the agent is busy.
+        RuntimeError: The agent is paused, or the tool asks its caller something.
     """
     agent.check_open()
+    if agent.suspension is not None:
+        raise RuntimeError(
+            f"cannot directly call tool during interrupt: agent {agent.name!r} is paused with open tool calls; "
+            "resume it first, or start anew with a prompt"
+        )
+
     history = agent.history if recorded else History()
     run = Run(agent, CallOptions(None, {}), agent.hooks, history, None)
+    run.direct = True
     if recorded and not agent.claim(run):
         raise ConcurrencyException(
             f"agent {agent.name!r} is busy, and a direct call of {tool.tool_name!r} would be recorded in the middle of "

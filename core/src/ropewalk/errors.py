@@ -56,9 +56,14 @@ class ModelError(RopewalkError):
     Attributes:
         retryable: Whether the same request may succeed later.
         retry_after: Seconds that the provider asks to wait, or None.
+        provider, code, status, failure: Who reported it and how, and its kind (`ropewalk.kits.model_errors`), or None.
     """
 
     retryable: bool = False
+    provider: str | None = None
+    code: str | None = None
+    status: int | None = None
+    failure: str | None = None
 
     def __init__(self, message: str, *, retryable: bool | None = None, retry_after: float | None = None) -> None:
         super().__init__(message)

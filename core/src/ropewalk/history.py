@@ -9,6 +9,7 @@ from weakref import ref
 from ropewalk.edits import HistoryEdit
 from ropewalk.errors import HistoryError
 from ropewalk.kits.aio.seam import current_seam
+from ropewalk.kits.messages.chain import Chain
 from ropewalk.kits.messages.message_list import MessageList
 from ropewalk.kits.messages.repair import repaired
 from ropewalk.kits.messages.rules import (
@@ -45,6 +46,7 @@ class History:
 
     __slots__ = (
         "_blocks",
+        "_chain",
         "_fixes",
         "_next_id",
         "_seen",
@@ -63,6 +65,7 @@ class History:
         self.journal: Journal | None = None
         self.version = 0
         self._next_id = 0
+        self._chain = Chain()
         self._blocks: list[list[Message]] = []
         self._seen: set[str] | None = None
         self._fixes: dict[int, Message] = {}
@@ -93,6 +96,13 @@ class History:
             return str(wanted)
 
         return current_seam().new_id("tooluse_")
+
+    def digest(self) -> str:
+        """The chained hash of the conversation; each message is hashed once."""
+        if self.messages.before_edit is not None:  # the caller's edits are not taken over yet
+            return Chain().digest(self.messages)
+
+        return self._chain.digest(self.messages)
 
     # -- writing during a run --------------------------------------------------------------------------------------
 
@@ -194,6 +204,7 @@ class History:
         list.__delitem__(self.messages, slice(mark.length, None))
         del self.ids[mark.length :]
         self._fixes = {i: m for i, m in self._fixes.items() if i < mark.length}
+        self._chain.cut(mark.length)
         self.open_uses.clear()
         self.version += 1
         if self.journal and gone:
@@ -321,6 +332,7 @@ class History:
     def _put(self, index: int, message: Message) -> None:
         self._detach_views()
         list.__setitem__(self.messages, index, message)
+        self._chain.cut(index)
         self._fixes.pop(index, None)
         fixed = sendable(message)
         if fixed is not message:
@@ -345,6 +357,7 @@ class History:
         list.__setitem__(self.messages, slice(None), fresh)
         self.ids = ids
         self.version += 1
+        self._chain.cut(0)
         self._seen = None
         self._fixes = {i: fixed for i, m in enumerate(fresh) if (fixed := sendable(m)) is not m}
         last = fresh[-1] if fresh else None

@@ -34,10 +34,13 @@ class Invocation:
     Attributes:
         messages: The prompt as messages, not yet in the history.
         options: What the caller gave.
+        resumed: Whether the call goes on with a paused run; its input is in the history already, unless `messages` has
+            it.
     """
 
     messages: tuple[Message, ...]
     options: CallOptions
+    resumed: bool = False
 
     def with_messages(self, messages: list[Message]) -> Invocation:
         """The same call with another input."""

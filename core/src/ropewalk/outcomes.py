@@ -68,13 +68,17 @@ class ToolsOutcome:
     Attributes:
         results: One result per tool use, in the order of the request.
         end_turn: Text or blocks of a final assistant message that ends the run without another model call, or None.
+        stop: Ends the run once the results are stored, or None.
     """
 
-    __slots__ = ("end_turn", "results")
+    __slots__ = ("end_turn", "results", "stop")
 
-    def __init__(self, results: list[ToolResult], end_turn: str | list[ContentBlock] | None = None) -> None:
+    def __init__(
+        self, results: list[ToolResult], end_turn: str | list[ContentBlock] | None = None, stop: Stop | None = None
+    ) -> None:
         self.results = results
         self.end_turn = end_turn
+        self.stop = stop
 
 
 @dataclass(frozen=True, slots=True)

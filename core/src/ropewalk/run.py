@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
+from weakref import ReferenceType
 
+from ropewalk.followers import Followed
 from ropewalk.history import History
 from ropewalk.kits.aio.cancellation import Cancellation
-from ropewalk.kits.aio.channel import Channel, Streamed
+from ropewalk.kits.aio.channel import Channel
 from ropewalk.kits.aio.seam import current_seam
-from ropewalk.kits.events import Event, ToolStreamed, delta_of
+from ropewalk.kits.json_values import packed, unpacked
 from ropewalk.kits.metrics import EventLoopMetrics
 from ropewalk.kits.records import Journal
+from ropewalk.kits.suspension import Effect, Interrupt, Suspend, Suspension, interrupt_id
 from ropewalk.tools import CancelSignal, ToolCall
 from ropewalk.types import Message, ToolResult, ToolUse
 
@@ -21,11 +25,31 @@ if TYPE_CHECKING:
     from ropewalk.agent import Agent
     from ropewalk.invocation import CallOptions
     from ropewalk.kits.hooks.facade import Hooks
+    from ropewalk.kits.result import AgentResult
+    from ropewalk.kits.suspension.state import Position
     from ropewalk.model import Model, ModelRequest
     from ropewalk.outcomes import ModelOutcome, Retry, ToolsOutcome
 
 
-class Run:
+under_way: ContextVar[ReferenceType[Run] | None] = ContextVar("ropewalk_run", default=None)
+"""The run that the code in this context is part of; weak, for contexts outlive runs."""
+
+
+def current_run() -> Run:
+    """The run that the calling hook or tool is part of.
+
+    Raises:
+        RuntimeError: There is none.
+    """
+    found = under_way.get()
+    run = found() if found is not None else None
+    if run is None:
+        raise RuntimeError("no agent runs here: call this in a hook or a tool, while its agent runs")
+
+    return run
+
+
+class Run(Followed):
     """What the loop knows about the invocation it runs.
 
     Attributes:
@@ -43,40 +67,49 @@ class Run:
         journal: The run's records, or None when nobody writes them.
         contributed: Whether a message of this run's model, or of a hook in its place, is in the history.
         state: What hooks leave for the caller; becomes `result.state`.
+        position: Where the run is (see `kits.suspension.state`), and goes on when it is resumed.
+        resumed: The pause that the run goes on from, until it has taken it up.
+        paused: The pause that ends this call of the agent, once there is one.
     """
 
     __slots__ = (
-        "_channel",
-        "_follow_deltas",
-        "_follow_events",
-        "_follower_error",
-        "_held",
-        "_held_of",
+        "__weakref__",
         "_seam",
-        "agent",
         "answered",
+        "answers",
         "attempt",
         "batch_failure",
-        "cancellation",
         "contributed",
         "cycle",
-        "delta_error",
+        "direct",
+        "effects",
         "errors",
         "finished",
         "history",
-        "hooks",
         "id",
+        "input",
+        "interrupts",
         "invocation_state",
         "journal",
+        "kept",
+        "memos",
         "metrics",
         "model",
         "model_chain",
         "model_error",
         "nameless_turns",
         "now",
+        "once_results",
         "options",
+        "outcome",
+        "outcome_gated",
         "passed_message",
         "passed_results",
+        "paused",
+        "paused_calls",
+        "position",
+        "result",
+        "resumed",
         "started",
         "state",
         "streamed",
@@ -85,15 +118,18 @@ class Run:
     )
 
     def __init__(
-        self, agent: Agent, options: CallOptions, hooks: Hooks, history: History, channel: Channel | None
+        self,
+        agent: Agent,
+        options: CallOptions,
+        hooks: Hooks,
+        history: History,
+        channel: Channel | None,
+        resumed: Suspension | None = None,
     ) -> None:
         self._seam = current_seam()
-        self._channel = channel
-        self._follower_error: Exception | None = None
-        self._held: list[Streamed] | None = None
-        self._held_of: dict[str, list[Event]] = {}
+        super().__init__(channel)
         self.agent = agent
-        self.id = self._seam.new_id("run_")
+        self.id = self._seam.new_id("run_") if resumed is None else resumed.run
         self.options = options
         self.invocation_state = options.invocation_state
         self.history = history
@@ -105,7 +141,6 @@ class Run:
         self.state: dict[str, Any] = {}
         self.model: Model | None = None
         self.model_error: Exception | None = None
-        self.delta_error: Exception | None = None
         self.streamed = False
         self.answered = False
         self.contributed = False
@@ -117,6 +152,21 @@ class Run:
         self.passed_message: Message | None = None
         self.passed_results: dict[str, ToolResult] = {}
         self.journal: Journal | None = None
+        self.position: Position = "input"
+        self.resumed = resumed
+        self.paused: Suspension | None = None
+        self.paused_calls: list[tuple[ToolUse, tuple[Interrupt, ...]]] = []
+        self.input: Sequence[Message] = ()
+        self.result: AgentResult | None = None
+        self.direct = False
+        self.interrupts: list[Interrupt] = []
+        self.answers: dict[str, Any] = {}
+        self.memos: dict[str, Any] = {}
+        self.kept: dict[str, ToolResult] = {}
+        self.effects: dict[str, list[Effect]] = {}
+        self.once_results: dict[str, Any] = {}
+        self.outcome: ModelOutcome | None = None
+        self.outcome_gated = True
         self.model_chain: Callable[[ModelRequest], Awaitable[ModelOutcome | Retry]]
         self.tools_chain: Callable[[Any], Awaitable[ToolsOutcome]]
         self.tool_chain: Callable[[ToolCall], Awaitable[ToolResult]]
@@ -124,13 +174,9 @@ class Run:
 
     def use_hooks(self, hooks: Hooks) -> None:
         """Takes the agent's current hooks; the chains are composed anew by the loop."""
-        self.hooks = hooks
-        plan = hooks.plan
-        self._follow_events = self._channel is not None or bool(plan.on_event)
-        self._follow_deltas = self._channel is not None or bool(plan.on_delta)
-        self._held = [] if plan.intervene and any(map(_holds_output, hooks.plugins)) else None
-        if plan.write_records and self.journal is None:
-            self.journal = Journal(self.id)
+        self.show_to(hooks)
+        if hooks.plan.write_records and self.journal is None:
+            self.journal = Journal(self.id, self.resumed.records if self.resumed is not None else 0)
 
     # -- cancelling ------------------------------------------------------------------------------------------------
 
@@ -155,140 +201,83 @@ class Run:
             if not self.cancellation.claim():
                 raise
 
-    # -- followers -------------------------------------------------------------------------------------------------
+    # -- for hooks and tools ---------------------------------------------------------------------------------------
 
-    @property
-    def followed(self) -> bool:
-        """Whether anybody looks at boundaries; when not, no event need be built."""
-        return self._follow_events
+    def interrupt(
+        self, name: str, reason: Any = None, response: Any = None, *, where: str = "hook", of: str | None = None
+    ) -> Any:
+        """Asks whoever called the agent, and pauses the run until there is an answer.
 
-    def follower(self) -> Callable[[Streamed], bool] | None:
-        """Where streamed pieces go, or None when nobody looks; it answers True when the consumer must catch up."""
-        if not self._follow_deltas:
-            return None
+        The hook or tool that asks is run again from its start when the run goes on, and gets the answer here.
 
-        return self._follower() if self._held is None else self._hold
+        Args:
+            name: Names the question; unique in its place.
+            reason: What the caller is told, JSON only.
+            response: An answer that is known already; nobody is asked then.
+            where: The kind of place that asks.
+            of: What makes the place unique in the run; default is the cycle.
 
-    def _follower(self) -> Callable[[Streamed], bool]:
-        channel = self._channel
-        return channel.push if channel is not None and not self.hooks.plan.on_delta else self._push_delta
-
-    def _hold(self, event: Streamed) -> bool:
-        """Keeps a piece back until the output gate has passed, as a policy with `holds_output` demands."""
-        if self._held is not None:
-            self._held.append(event)
-
-        return False
-
-    def drop_held(self) -> None:
-        """Forgets what was held back of an attempt that failed."""
-        if self._held:
-            self._held = []
-
-    async def release_held(self, instead: Message | None) -> None:
-        """Shows what was held back of an answer, or the texts of the message that took its place."""
-        if self._held is None or not self._follow_deltas:
-            return
-
-        held, self._held = self._held, []
-        show = self._follower()
-        for event in held if instead is None else _as_deltas(instead):
-            if show(event):
-                await self.let_consumer_catch_up()
-
-    def release_held_of(self, use_id: str, *, show: bool) -> None:
-        """Shows or drops what a tool has streamed, once its result has been judged."""
-        for event in self._held_of.pop(use_id, ()):
-            if show:
-                self._push_from_tool(event)
-
-    def _push_delta(self, event: Streamed) -> bool:
-        typed = delta_of(event) if isinstance(event, dict) else event
-        full = self._channel is not None and self._channel.push(typed)
-        try:
-            self.hooks.on_delta(typed, self.agent)
-        except Exception as error:
-            self.delta_error = error
-            raise
-
-        return full
-
-    def tool_streamed(self, tool_use: ToolUse, data: Any) -> None:
-        """Shows an intermediate value of a tool; may be called from any thread."""
-        if not self._follow_deltas:
-            return
-
-        event = ToolStreamed(tool_use, data)
-        if self._held is not None:
-            self._held_of.setdefault(tool_use["toolUseId"], []).append(event)
-            return
-
-        loop = self.cancellation.loop
-        if _running_loop() is loop:
-            self._push_from_tool(event)
-        else:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: the tool outlived its run
-                loop.call_soon_threadsafe(self._push_from_tool, event)
-
-    def _push_from_tool(self, event: Event) -> None:
-        """As `_push_delta`; a follower's error is none of the tool's, so it waits for the next boundary."""
-        if not self._follow_deltas:
-            return
-
-        try:
-            self._push_delta(event)
-        except Exception as error:  # noqa: BLE001 - raised in `emit`
-            self._follower_error = self._follower_error or error
-
-    async def emit(self, event: Event) -> None:
-        """Tells followers of a boundary, and waits until the consumer of the stream has seen it.
+        Returns:
+            The answer; any JSON value, also None.
 
         Raises:
-            Exception: What a follower raised, now or for a piece that a tool had streamed.
+            Suspend: There is no answer yet. Let it pass.
+            ValueError: The name is no text.
+            RuntimeError: Nobody could answer: the run is a direct call, or runs beside another one.
         """
-        self.check_followers()
-        channel = self._channel
-        if channel is not None:
-            channel.push(event)
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"interrupt name {name!r}: give a text")
 
-        if self.hooks.plan.on_event:
-            await self.hooks.on_event(event, self.agent)
+        if response is not None:
+            return response
 
-        if channel is not None:
-            await self.let_consumer_catch_up()
+        if self.direct or self.history is not self.agent.history:
+            raise RuntimeError(
+                f"interrupt {name!r}: nobody can answer in a direct call of a tool or in a run beside another one; "
+                "pass response=, or call the agent instead"
+            )
 
-    def lose_followers(self) -> None:
-        """Nobody is shown anything any more; a tool's body may outlive the run in its thread."""
-        self._follow_deltas = self._follow_events = False
+        number = interrupt_id(where, name, of or f"{self.id}:{self.cycle}")
+        if number in self.answers:
+            return unpacked(packed(self.answers[number]))
 
-    def check_followers(self) -> None:
-        """Raises what a follower raised for a piece that a tool had streamed."""
-        failed, self._follower_error = self._follower_error, None
-        try:
-            if failed is not None:
-                raise failed
-        finally:
-            failed = None  # or the error's own frame would refer to it
+        raise Suspend((Interrupt(number, name, packed(reason)),))
 
-    async def announce_end(self, event: Event) -> None:
-        """As `emit`, and does not wait: nothing comes after, and who has the result may call the agent again."""
-        if self.hooks.plan.on_event:
-            await self.hooks.on_event(event, self.agent)
+    async def once(self, key: str, act: Callable[[], Any]) -> Any:
+        """Runs a side effect of a hook once per run, also when the hook is run again after a pause or a crash.
 
-        if self._channel is not None:
-            self._channel.push(event)
+        Args:
+            key: Names the effect in this run.
+            act: Does it; may be async. What it returns must be JSON.
 
-    async def let_consumer_catch_up(self) -> None:
-        """Waits until the consumer of the stream has taken everything and asks for more."""
-        channel = self._channel
-        if channel is None:
-            return
+        Returns:
+            What it returned, or had returned.
+        """
+        if key not in self.once_results:
+            value = act()
+            self.once_results[key] = kept = packed(await value if inspect.isawaitable(value) else value)
+            if self.journal:
+                self.journal.add("once", {"key": key, "value": kept})
+                await self.commit()
 
-        try:
-            await channel.drained()
-        except asyncio.CancelledError:
-            if not self.cancellation.claim():
-                raise
+        return unpacked(self.once_results[key])
+
+    async def ask_model(self, request: ModelRequest, purpose: str) -> ModelOutcome:
+        """Calls the agent's model beside the conversation: for a summary, a classification, an extraction.
+
+        It goes through the same hooks, gates, retries and cancel; its usage counts for the run. Nothing is streamed to
+        followers and nothing enters the history.
+
+        Args:
+            request: What is asked.
+            purpose: Names the call, so that hooks can tell it from a turn of the conversation.
+
+        Raises:
+            Exception: The model's error when nobody retries it; a hook's.
+        """
+        from ropewalk.loop.aside import ask_model  # the loop works on runs
+
+        return await ask_model(self, request, purpose)
 
     # -- the log ---------------------------------------------------------------------------------------------------
 
@@ -311,19 +300,3 @@ class Run:
         finally:
             if task is not None and parked:
                 self.cancellation.park(task)
-
-
-def _holds_output(plugin: Any) -> bool:
-    return getattr(type(plugin), "tier", "normal") == "policy" and bool(getattr(plugin, "holds_output", False))
-
-
-def _as_deltas(message: Message) -> list[Streamed]:
-    texts = [block["text"] for block in message["content"] if "text" in block]
-    return [{"contentBlockDelta": {"contentBlockIndex": i, "delta": {"text": text}}} for i, text in enumerate(texts)]
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None

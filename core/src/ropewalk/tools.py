@@ -101,6 +101,20 @@ class ToolCall:
         if error is not None:
             self._run.errors[self.tool_use["toolUseId"]] = error
 
+    @property
+    def memo(self) -> Any:
+        """What this call kept when it was paused, in `suspend`; None when it was not."""
+        return self._run.memos.get(self.tool_use["toolUseId"])
+
+    @property
+    def answers(self) -> dict[str, Any]:
+        """The answers that the run was resumed with, by the id of the question."""
+        return self._run.answers
+
+    def interrupt(self, name: str, reason: Any = None, response: Any = None, *, where: str = "tool_call") -> Any:
+        """Asks the agent's caller and pauses the call until there is an answer; see `Run.interrupt`."""
+        return self._run.interrupt(name, reason, response, where=where, of=self.tool_use["toolUseId"])
+
     def emit(self, data: Any) -> None:
         """Shows an intermediate value to whoever follows the run (a `tool_stream` event). Never blocks."""
         self._run.tool_streamed(self.tool_use, data)
@@ -132,6 +146,10 @@ class ToolBatch:
     def __init__(self, calls: tuple[ToolCall, ...], invocation_state: dict[str, Any]) -> None:
         self.calls = calls
         self.invocation_state = invocation_state
+
+    def interrupt(self, name: str, reason: Any = None, response: Any = None, *, where: str = "before_tools") -> Any:
+        """Asks the agent's caller and pauses the run until there is an answer; see `Run.interrupt`."""
+        return self.calls[0].interrupt(name, reason, response, where=where)
 
 
 def error_result(tool_use_id: str, text: str) -> ToolResult:

@@ -16,6 +16,15 @@ class Refuse:
     """The subject must not pass: what follows does not happen, or its outcome is withheld. The reason is told."""
 
     reason: str
+    text: str | None = None
+    """What stands in the subject's place; `DENIED: ` and the reason when not given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """At a gate of the model: the feedback joins the last user message; an answer is dropped and asked for again."""
+
+    feedback: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,4 +35,4 @@ class Replace:
     reason: str = ""
 
 
-Verdict: TypeAlias = Refuse | Replace
+Verdict: TypeAlias = Refuse | Replace | Guide

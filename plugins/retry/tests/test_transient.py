@@ -27,9 +27,9 @@ def library_error(module, *names):
     return cls("it failed")
 
 
-def service_error(code):
+def service_error(code, message="no", status=None):
     error = library_error("botocore.exceptions", "BotoCoreLike", "ClientError")
-    error.response = {"Error": {"Code": code, "Message": "no"}}
+    error.response = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
     return error
 
 
@@ -120,6 +120,20 @@ def test_a_class_named_after_such_a_code_is_known_too(spelling):
 def test_other_codes_are_final(code):
     """Scenario A22."""
     assert not is_transient(service_error(code))
+
+
+def test_the_status_counts_when_the_code_says_nothing():
+    assert is_transient(service_error("Unknown", "<html><h1>Bad Gateway</h1></html>", status=502))
+    assert not is_transient(service_error("Unknown", "<html><h1>Forbidden</h1></html>", status=403))
+
+
+def test_an_overflow_is_no_passing_failure_whatever_its_code():
+    assert not is_transient(service_error("ModelStreamErrorException", "Input is too long for requested model."))
+
+
+def test_a_class_of_another_library_with_a_common_name_is_unknown():
+    assert not is_transient(library_error("mine", "ModelError"))
+    assert not is_transient(library_error("sqlite3", "DatabaseError", "InternalError"))
 
 
 def test_the_code_counts_and_not_the_class_when_there_are_both():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ropewalk.kits.json_values import text_of
@@ -9,6 +10,7 @@ from ropewalk.types import Message, StreamEvent, ToolUse
 
 if TYPE_CHECKING:
     from ropewalk.kits.result import AgentResult
+    from ropewalk.kits.suspension import Interrupt
 
 
 class Event:
@@ -191,6 +193,19 @@ class MessageAdded(Event):
 
     def as_dict(self) -> dict[str, Any]:
         return {"message": self.message}
+
+
+class ToolPaused(Event):
+    """A tool call waits for answers."""
+
+    __slots__ = ("interrupts", "tool_use")
+
+    def __init__(self, tool_use: ToolUse, interrupts: Sequence[Interrupt]) -> None:
+        self.tool_use = tool_use
+        self.interrupts = interrupts
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"tool_interrupt_event": {"tool_use": self.tool_use, "interrupts": list(self.interrupts)}}
 
 
 class ToolsStarting(Event):

@@ -21,6 +21,8 @@ from typing import Any, Final
 _MAX_DEPTH: Final = 200
 _MAX_BITS: Final = 2_100  # 632 digits; Python may be set to refuse to print or read more than 640
 _CYCLE: Final = "<cycle>"
+_BYTES: Final = "$bytes"
+_PLAIN: Final = "$plain"
 _TOO_DEEP: Final = "<nested too deeply>"
 
 
@@ -48,6 +50,47 @@ def strict_json(value: Any) -> Any:
     Never raises for a value that Python can build; see the module's text for the rule per type.
     """
     return _strict(value, frozenset(), 0)
+
+
+def packed(value: Any) -> Any:
+    """As `strict_json`, but bytes become `{"$bytes": BASE64}`, so that `unpacked` gives them back."""
+    return strict_json(_packed(value))
+
+
+def unpacked(value: Any) -> Any:
+    """A value of its own that `packed` took apart: lists, dicts, and bytes where they were.
+
+    Raises:
+        ValueError: What stands in the place of bytes is no base64 text.
+    """
+    if isinstance(value, list):
+        return [unpacked(item) for item in value]
+
+    if not isinstance(value, dict):
+        return value
+
+    if len(value) == 1:
+        if _BYTES in value:
+            return base64.b64decode(value[_BYTES], validate=True)
+
+        if _PLAIN in value:
+            return {key: unpacked(item) for key, item in value[_PLAIN].items()}
+
+    return {key: unpacked(item) for key, item in value.items()}
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return {_BYTES: base64.b64encode(bytes(value)).decode()}
+
+    if type(value) is list or type(value) is tuple:
+        return [_packed(item) for item in value]
+
+    if type(value) is dict:
+        plain = {key: _packed(item) for key, item in value.items()}
+        return {_PLAIN: plain} if len(plain) == 1 and (_BYTES in plain or _PLAIN in plain) else plain
+
+    return value
 
 
 def _strict(value: Any, inside: frozenset[int], depth: int) -> Any:  # noqa: PLR0911 - one rule per type

@@ -18,6 +18,9 @@ Kind: TypeAlias = Literal[
     "tool_started",
     "tool_ended",
     "state_changed",
+    "once",
+    "run_suspended",
+    "run_resumed",
     "run_ended",
 ]
 
@@ -55,16 +58,21 @@ class Journal:
 
     __slots__ = ("_number", "_pending", "run", "writing")
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: str, number: int = 0) -> None:
         self.run = run
         self.writing = asyncio.Lock()
-        self._number = 0
+        self._number = number
         self._pending: list[Record] = []
 
     def add(self, kind: Kind, data: dict[str, Any]) -> None:
         """Notes one change."""
         self._pending.append(Record(self.run, self._number, kind, data))
         self._number += 1
+
+    @property
+    def number(self) -> int:
+        """How many records the run has noted."""
+        return self._number
 
     def take(self) -> list[Record]:
         """Everything noted since the last call."""

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ropewalk.errors import SnapshotException
-from ropewalk.kits.json_values import strict_json
+from ropewalk.kits.json_values import packed
 
 SCHEMA_VERSION: Final = "1.0"
-PRESETS: Final[Mapping[str, tuple[str, ...]]] = {"session": ("messages", "state", "plugin_state")}
-FIELDS: Final = ("messages", "state", "plugin_state", "system_prompt")
-_SEEDS_FIELDS: Final = {"conversation_manager_state": "plugin_state", "interrupt_state": "plugin_state"}
-"""Fields of the seeds' SDK whose content is plugin state here."""
+PRESETS: Final[Mapping[str, tuple[str, ...]]] = {"session": ("messages", "state", "plugin_state", "suspension")}
+FIELDS: Final = ("messages", "state", "plugin_state", "system_prompt", "suspension")
+_SEEDS_FIELDS: Final = {"conversation_manager_state": "plugin_state", "interrupt_state": "suspension"}
+"""Fields of the seeds' SDK whose content has another name here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Snapshot:
     """What `Agent.take_snapshot` returns.
 
     Attributes:
-        data: The captured fields, each a JSON value of its own.
+        data: The captured fields, each a JSON value of its own; bytes are `{"$bytes": BASE64}`.
         app_data: The application's own JSON, kept as it was given.
         scope: Always `"agent"`.
         schema_version: Version of the shape of `data`.
@@ -108,7 +108,7 @@ def capture(readers: Mapping[str, Callable[[], Any]], chosen: Iterable[str], app
     if not isinstance(kept, dict):
         raise SnapshotException(f"app_data is {type(app_data).__name__}: pass a dict")
 
-    data = {name: strict_json(readers[name]()) for name in chosen}
+    data = {name: packed(readers[name]()) for name in chosen}
     return Snapshot(data, kept, created_at=dt.datetime.now(dt.UTC).isoformat())
 
 

@@ -10,16 +10,17 @@ from ropewalk.invocation import Cycle
 from ropewalk.kits.events import CycleStarted, MessageAdded
 from ropewalk.kits.messages.rules import is_legal_tool_name, tool_uses
 from ropewalk.kits.result import AgentResult
+from ropewalk.kits.suspension import Suspend
 from ropewalk.loop import context, gates
 from ropewalk.loop.model_step import call_model
 from ropewalk.loop.model_turn import model_turn
+from ropewalk.loop.pause import last_said, paused_at, paused_by
 from ropewalk.loop.tool_step import invoke_tool
 from ropewalk.loop.tools_step import execute_batch, run_tools
-from ropewalk.outcomes import ModelOutcome
+from ropewalk.outcomes import ModelOutcome, Stop
 from ropewalk.types import ContentBlock, Message, StopReason, ToolUse
 
 if TYPE_CHECKING:
-    from ropewalk.outcomes import ToolsOutcome
     from ropewalk.run import Run
 
 _NAMELESS_TURNS: Final = 8  # a bound on a fault, not a budget: a model that can name a tool does so at once
@@ -35,80 +36,119 @@ def compose(run: Run) -> None:
 
 
 async def run_cycles(run: Run) -> AgentResult:
-    """Runs cycles until something ends the run.
+    """Runs cycles, from where the run is, until something ends it.
 
     Raises:
         MaxTokensReachedException: The answer was cut at the token limit.
+        Suspend: A hook asks the caller of the agent.
         Exception: A model's error that nobody retries, or a hook's.
     """
     compose(run)
+    began = run.now()
     while True:
-        if run.cancelled:
-            return cancelled_result(run)
+        result: AgentResult | None = None
+        if run.position == "cycle":
+            began = run.now()
+            result = await _begin_cycle(run)
 
-        if run.hooks.plan.decide_stop:
-            spent = run.now() - run.metrics.started
-            cycle = Cycle(run.cycle + 1, run.options, run.metrics, spent)
-            stop = await run.hooks.decide_stop(cycle, run.agent)
-            if stop is not None:
-                run.state.update(stop.state)
-                return AgentResult(stop.stop_reason, last_assistant(run), run.metrics, run.state)
+        if run.position == "model":
+            await _store(run, await model_turn(run))
 
-        began = run.now()
-        await _begin_cycle(run)
-        outcome = await model_turn(run)
-        result = await _after_model(run, outcome)
-        run.metrics.cycle_durations.append(run.now() - began)
+        if run.position == "answered":
+            result = await _after_model(run)
+
+        if run.position == "tools" and result is None:
+            result = await _tools(run)
+
+        if run.position == "after_tools" and result is None:
+            await _after_tools(run)
+
+        if run.cycle >= len(run.metrics.cycle_durations):
+            run.metrics.cycle_durations.append(run.now() - began)
+
         if result is not None:
             return result
 
 
-async def _begin_cycle(run: Run) -> None:
-    run.cycle += 1
-    run.metrics.cycle_count += 1
+async def _begin_cycle(run: Run) -> AgentResult | None:
+    """The top of a cycle: a result, or the run stands before its model call."""
+    run.resumed = None
+    if run.cancelled:
+        return cancelled_result(run)
+
+    if run.hooks.plan.decide_stop:
+        spent = run.now() - run.metrics.started
+        cycle = Cycle(run.cycle + 1, run.options, run.metrics, spent)
+        stop = await run.hooks.decide_stop(cycle, run.agent)
+        if stop is not None:
+            return _stopped(run, stop)
+
     if run.agent.hooks is not run.hooks:
         run.use_hooks(run.agent.hooks)
         compose(run)
 
     if run.followed:
-        await run.emit(CycleStarted(run.cycle))
+        await run.emit(CycleStarted(run.cycle + 1))
 
     if run.hooks.plan.manage_context:
         await context.manage(run, "before_model")
 
+    run.cycle += 1
+    run.metrics.cycle_count += 1
+    run.position = "model"
+    return None
 
-async def _after_model(run: Run, outcome: ModelOutcome) -> AgentResult | None:
-    """Appends the model's message and carries out what it asks for; a result ends the run."""
-    message, stop = outcome.message, outcome.stop_reason
+
+def _stopped(run: Run, stop: Stop) -> AgentResult:
+    run.state.update(stop.state)
+    return AgentResult(stop.stop_reason, last_said(run), run.metrics, run.state)
+
+
+async def _store(run: Run, outcome: ModelOutcome) -> None:
+    """Puts the model's message into the history."""
     if outcome.redact_input:
         run.history.redact_last_input(outcome.redact_input)
 
-    if stop == "cancelled":
-        if message["content"]:
-            await _append(run, message)
+    run.outcome, run.outcome_gated = outcome, True
+    if outcome.message["content"] or outcome.stop_reason != "cancelled":
+        await _append(run, outcome.message)
 
+    run.position = "answered"
+
+
+async def _after_model(run: Run) -> AgentResult | None:
+    """Carries out what the model's message asks for; a result ends the run."""
+    outcome = run.outcome
+    message, stop = (outcome.message, outcome.stop_reason) if outcome is not None else (last_said(run), "end_turn")
+    if stop == "cancelled":
         return cancelled_result(run, message if message["content"] else None)
 
-    await _append(run, message)
     if stop == "max_tokens":
         raise MaxTokensReachedException(
             "the answer was cut at the model's token limit: raise its max_tokens or ask for less; "
             "the partial answer is in agent.messages"
         )
 
-    uses = tool_uses(message)
-    if uses:
-        done = await run_tools(run, uses, outcome)
-        _check_names(run, uses)
-        return await _after_tools(run, done)
+    if tool_uses(message):
+        run.position = "tools"
+        return await _checkpoint(run, "after_model")
 
     more = await run.hooks.decide_continue(message, run.agent)
     if more:
         run.history.add_user(more)
+        run.position = "cycle"
         await run.commit()
         return None
 
     return AgentResult(stop, message, run.metrics, run.state)
+
+
+async def _checkpoint(run: Run, position: str) -> AgentResult | None:
+    if not run.hooks.plan.emit_checkpoint or run.cancelled:
+        return None
+
+    checkpoint = await run.hooks.emit_checkpoint(position, run.cycle, run.agent)
+    return None if checkpoint is None else paused_at(run, checkpoint)
 
 
 def _check_names(run: Run, uses: list[ToolUse]) -> None:
@@ -123,10 +163,17 @@ def _check_names(run: Run, uses: list[ToolUse]) -> None:
         )
 
 
-async def _after_tools(run: Run, done: ToolsOutcome) -> AgentResult | None:
-    """Cancel beats a stop by a hook; both beat going on."""
+async def _tools(run: Run) -> AgentResult | None:
+    """Runs the tools; what ends the run beats one another in this order: interrupt, cancel, a hook, its stop."""
+    uses = list(run.history.open_uses.values())
+    done = await run_tools(run, uses)
+    if done is None:
+        return paused_by(run, Suspend(()))
+
+    _check_names(run, uses)
+    run.position, run.outcome = "after_tools", None
     if run.cancelled:
-        return cancelled_result(run, last_assistant(run))
+        return cancelled_result(run, last_said(run))
 
     if done.end_turn is not None:
         content: list[ContentBlock] = (
@@ -139,10 +186,14 @@ async def _after_tools(run: Run, done: ToolsOutcome) -> AgentResult | None:
         await _append(run, message)
         return AgentResult("end_turn", message, run.metrics, run.state)
 
+    return _stopped(run, done.stop) if done.stop is not None else await _checkpoint(run, "after_tools")
+
+
+async def _after_tools(run: Run) -> None:
     if run.hooks.plan.manage_context:
         await context.manage(run, "after_tools")
 
-    return None
+    run.position = "cycle"
 
 
 async def _append(run: Run, message: Message) -> None:
@@ -154,15 +205,6 @@ async def _append(run: Run, message: Message) -> None:
 
     if run.followed:
         await run.emit(MessageAdded(message))
-
-
-def last_assistant(run: Run) -> Message:
-    """The last thing the agent said; an empty message when it said nothing yet."""
-    for message in reversed(run.history.messages):
-        if message["role"] == "assistant":
-            return message
-
-    return {"role": "assistant", "content": []}
 
 
 def cancelled_result(run: Run, message: Message | None = None) -> AgentResult:

@@ -7,38 +7,62 @@ it is stored. With nobody who intervenes none of this runs.
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ropewalk.outcomes import ModelOutcome
+from ropewalk.outcomes import ModelOutcome, Retry
 from ropewalk.tools import ToolCall, error_result
-from ropewalk.types import Message, ToolResult
+from ropewalk.types import ContentBlock, Message, ToolResult
+from ropewalk.verdicts import Guide, Refuse
 
 if TYPE_CHECKING:
     from ropewalk.model import ModelRequest
     from ropewalk.run import Run
-    from ropewalk.verdicts import Refuse
 
 
 def denied(refusal: Refuse) -> str:
     """What stands in the place of what was refused."""
-    return f"DENIED: {refusal.reason}"
+    return f"DENIED: {refusal.reason}" if refusal.text is None else refusal.text
 
 
 async def before_model(run: Run, request: ModelRequest) -> tuple[ModelRequest, ModelOutcome | None]:
     """The request that may be sent, or the outcome instead of it."""
     run.drop_held()
-    request, refusal = await run.hooks.intervene("before_model_call", request, run.agent)
-    if refusal is None:
+    request, verdict = await run.hooks.intervene("before_model_call", request, run.agent)
+    if isinstance(verdict, Guide):
+        request = await _guided(run, request, verdict)
+        request, verdict = await run.hooks.intervene("before_model_call", request, run.agent, policies_only=True)
+
+    if not isinstance(verdict, Refuse):
         return request, None
 
-    outcome = ModelOutcome.saying(denied(refusal))
+    outcome = ModelOutcome.saying(denied(verdict))
     run.passed_message = copy.deepcopy(outcome.message)
+    run.outcome = outcome
     return request, outcome
 
 
-async def after_model(run: Run, outcome: ModelOutcome) -> ModelOutcome:
+async def _guided(run: Run, request: ModelRequest, guide: Guide) -> ModelRequest:
+    """The request with the feedback, which is also kept in the history when it is the conversation's."""
+    block: ContentBlock = {"text": guide.feedback}
+    if request.purpose == "turn":
+        run.history.add_user([block])
+        await run.commit()
+
+    messages = list(request.messages)
+    if messages and messages[-1]["role"] == "user":
+        messages[-1] = {**messages[-1], "content": [*messages[-1]["content"], block]}
+    else:
+        messages.append({"role": "user", "content": [block]})
+
+    return replace(request, messages=messages)
+
+
+async def after_model(run: Run, outcome: ModelOutcome) -> ModelOutcome | Retry:
     """The outcome that may leave the innermost step; what was held back for it is shown or dropped."""
-    return await _model_gate(run, outcome, last=False)
+    passed = await _model_gate(run, outcome, last=False)
+    run.outcome, run.outcome_gated = passed if isinstance(passed, ModelOutcome) else None, True
+    return passed
 
 
 async def last_look_at_model(run: Run, outcome: ModelOutcome) -> ModelOutcome:
@@ -46,13 +70,17 @@ async def last_look_at_model(run: Run, outcome: ModelOutcome) -> ModelOutcome:
     if outcome.message == run.passed_message:
         return outcome
 
-    return await _model_gate(run, outcome, last=True)
+    passed = await _model_gate(run, outcome, last=True)
+    return passed if isinstance(passed, ModelOutcome) else _withheld(outcome, f"GUIDANCE: {passed.reason}")
 
 
-async def _model_gate(run: Run, outcome: ModelOutcome, *, last: bool) -> ModelOutcome:
-    passed, refusal = await run.hooks.intervene("after_model_call", outcome, run.agent, policies_only=last)
-    if refusal is not None:
-        passed = _withheld(outcome, denied(refusal))
+async def _model_gate(run: Run, outcome: ModelOutcome, *, last: bool) -> ModelOutcome | Retry:
+    passed, verdict = await run.hooks.intervene("after_model_call", outcome, run.agent, policies_only=last)
+    if isinstance(verdict, Guide) and outcome.stop_reason != "cancelled":
+        return Retry(verdict.feedback, feedback=({"text": verdict.feedback},))
+
+    if isinstance(verdict, Refuse):
+        passed = _withheld(outcome, denied(verdict))
 
     run.passed_message = copy.deepcopy(passed.message)
     if not last:
@@ -84,7 +112,7 @@ async def before_tool(run: Run, call: ToolCall) -> tuple[ToolCall, ToolResult | 
             use_id, "Error: an intervention replaced the call by one of another id or without a tool"
         )
 
-    return call, None if refusal is None else _passed(run, error_result(use_id, denied(refusal)))
+    return call, _passed(run, error_result(use_id, denied(refusal))) if isinstance(refusal, Refuse) else None
 
 
 async def after_tool(run: Run, result: ToolResult) -> ToolResult:
@@ -103,7 +131,7 @@ async def last_look_at_results(run: Run, results: list[ToolResult]) -> list[Tool
 async def _tool_gate(run: Run, result: ToolResult, *, last: bool) -> ToolResult:
     use_id = result["toolUseId"]
     passed, refusal = await run.hooks.intervene("after_tool_call", result, run.agent, policies_only=last)
-    if refusal is not None:
+    if isinstance(refusal, Refuse):
         passed = error_result(use_id, denied(refusal))
     elif passed is not result:
         passed = {**passed, "toolUseId": use_id}

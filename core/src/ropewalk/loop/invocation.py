@@ -6,20 +6,26 @@ import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from ropewalk.errors import ConcurrencyException, InvalidPromptError, PluginError
+from ropewalk.history import Mark
 from ropewalk.invocation import REENTRANT, CallOptions, Denied, Invocation
 from ropewalk.kits.aio.channel import Channel
 from ropewalk.kits.events import RunEnded, RunFailed, RunStarted
 from ropewalk.kits.hooks.policy import policy_digest
+from ropewalk.kits.json_values import unpacked
 from ropewalk.kits.messages.prompt import prompt_messages
-from ropewalk.kits.messages.rules import NEVER_STARTED
+from ropewalk.kits.messages.rules import NEVER_STARTED, checked_message
 from ropewalk.kits.result import AgentResult
+from ropewalk.kits.suspension import Suspend
 from ropewalk.loop import context, gates
 from ropewalk.loop.cycles import cancelled_result, run_cycles
+from ropewalk.loop.pause import accept, closing, paused_by, restore
 from ropewalk.loop.tool_step import CANCELLED_BEFORE
-from ropewalk.run import Run
+from ropewalk.run import Run, under_way
 from ropewalk.types import Message
+from ropewalk.verdicts import Refuse
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
@@ -33,12 +39,14 @@ async def invoke(agent: Agent, options: CallOptions, channel: Channel | None = N
     Raises:
         ConcurrencyException: The agent is busy.
         InvalidPromptError: The prompt has none of the accepted forms.
+        ResumeError: The prompt does not fit the agent's pause, which stays as it is.
         Exception: What a model or a hook raised.
     """
     agent.check_open()
     agent.hooks.check_call(options, agent)
-    messages = prompt_messages(options.prompt)
-    run = Run(agent, options, agent.hooks, agent.history, channel)
+    resumed = await accept(agent, options.prompt)
+    messages = prompt_messages(options.prompt) if resumed is None else ()
+    run = Run(agent, options, agent.hooks, agent.history, channel, resumed)
     if not agent.claim(run):
         answer = await agent.hooks.admit(options, agent)
         if isinstance(answer, AgentResult):
@@ -75,14 +83,21 @@ async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     if task is not None:
         run.cancellation.park(task)
 
+    token = under_way.set(ref(run))
     run.history.begin_run(run.journal)
     try:
-        return await _to_its_end(run, messages)
+        result = await _to_its_end(run, messages)
     except BaseException as error:
         await _close_after(run, error)
         raise
+    else:
+        if run.paused is not None:
+            run.agent.suspension = run.paused
+
+        return result
     finally:
         run.history.end_run()
+        under_way.reset(token)
         if task is not None:
             run.cancellation.end()
             run.cancellation.unpark(task)
@@ -97,12 +112,13 @@ async def _to_its_end(run: Run, messages: tuple[Message, ...]) -> AgentResult:
         if run.followed:
             await run.emit(RunStarted(run.id))
 
+        _take_pause(run)
         result = await _through_hooks(run, messages)
     except asyncio.CancelledError:
         result = _cancelled(run)
 
     try:
-        if run.hooks.plan.manage_context:
+        if run.hooks.plan.manage_context and run.paused is None:
             await context.manage(run, "after_invocation")
 
         _note_end(run, result.stop_reason)
@@ -116,23 +132,47 @@ async def _to_its_end(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     return result
 
 
+def _take_pause(run: Run) -> None:
+    """Takes the agent's pause: the run goes on from it, or a new prompt closes what it had left open."""
+    agent, resumed = run.agent, run.resumed
+    if run.history is not agent.history:
+        return
+
+    before, agent.suspension = agent.suspension, None
+    if resumed is not None:
+        restore(run, resumed)
+        if run.journal:
+            run.journal.add("run_resumed", {"answers": resumed.answers})
+    elif before is not None and run.history.open_uses:
+        run.history.add_user(closing(run, before))
+
+
+def _waits(run: Run) -> bool:
+    """Whether the agent's pause was not taken up: what the history has open belongs to it."""
+    return run.history is run.agent.history and run.agent.suspension is not None
+
+
 def _cancelled(run: Run) -> AgentResult:
     """Turns the CancelledError in hand into a result if it is the run's own, and raises it again if it is not."""
     if not run.cancellation.claim():
         raise  # noqa: PLE0704 - called while it is handled
 
-    run.history.close_open_uses(CANCELLED_BEFORE)
+    if run.paused is None and not _waits(run):
+        run.history.close_open_uses(CANCELLED_BEFORE)
+
     return cancelled_result(run)
 
 
 def _check_there_is_input(run: Run, messages: tuple[Message, ...]) -> None:
-    if not messages and not run.history.messages:
+    if not messages and not run.history.messages and run.resumed is None:
         raise InvalidPromptError("there is no prompt and no history to go on with: pass a prompt")
 
 
 async def _close_after(run: Run, error: BaseException) -> None:
     """Leaves a valid history and a complete log behind a run that failed."""
-    run.history.close_open_uses(CANCELLED_BEFORE if isinstance(error, asyncio.CancelledError) else NEVER_STARTED)
+    if not _waits(run):
+        run.history.close_open_uses(CANCELLED_BEFORE if isinstance(error, asyncio.CancelledError) else NEVER_STARTED)
+
     _note_end(run, f"error: {type(error).__name__}")
     if isinstance(error, Exception | asyncio.CancelledError):
         await run.commit()
@@ -147,7 +187,14 @@ async def _close_after(run: Run, error: BaseException) -> None:
 
 async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     chain = run.hooks.around_invocation(partial(_run, run), run.agent)
-    result = await chain(Invocation(messages, run.options))
+    pause = run.resumed
+    kept = () if pause is None else tuple(checked_message(each, "the paused input") for each in unpacked(pause.input))
+    run.input = messages or kept
+    try:
+        result = await chain(Invocation(tuple(run.input), run.options, resumed=pause is not None))
+    except Suspend as suspend:
+        return paused_by(run, suspend, run.result)
+
     if isinstance(result, Denied):
         message: Message = {"role": "assistant", "content": [{"text": result.text}]}
         return AgentResult("end_turn", message, run.metrics, run.state)
@@ -165,34 +212,63 @@ async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult
 
 async def _run(run: Run, invocation: Invocation) -> AgentResult | Denied:
     """The innermost step: append the input, run the cycles, and take the input back when nothing came of it."""
-    history = run.history
-    if run.hooks.plan.intervene:
-        invocation, refusal = await run.hooks.intervene("before_invocation", invocation, run.agent)
-        if refusal is not None:
-            return Denied(gates.denied(refusal))
+    pause = run.resumed
+    if pause is not None and pause.position == "end" and pause.result is not None:
+        run.resumed = None
+        return AgentResult(pause.result["stop_reason"], pause.result["message"], run.metrics, run.state)
 
-    if run.journal:
-        keys = sorted(map(str, run.invocation_state))
-        run.journal.add("run_started", {"invocation_state": keys, "policies": policy_digest()})
+    history, mark = run.history, None
+    if pause is None or pause.position == "input":
+        run.resumed, run.position, run.contributed = None, "input", False
+        refusal = await _stored(run, invocation)
+        if isinstance(refusal, Denied):
+            return refusal
 
-    mark = history.add_input(invocation.messages)
+        mark = refusal
+
     version = history.version
-    run.contributed = done = False
+    done = False
     try:
         await run.commit()
         result = await run_cycles(run)
         done = result.stop_reason != "cancelled"
     except asyncio.CancelledError:
         return _cancelled(run)
+    except Suspend as suspend:
+        done = True
+        return paused_by(run, suspend)
     else:
+        run.result = None if run.paused is not None else result
         return result
     finally:
-        if not done and not run.contributed and history.version == version:
+        if mark is not None and not done and not run.contributed and history.version == version:
             history.rollback(mark)
 
 
-def _note_end(run: Run, reason: str) -> None:
+async def _stored(run: Run, invocation: Invocation) -> Mark | Denied:
+    """Puts the input into the history; where to roll back to, or the refusal."""
+    if run.hooks.plan.intervene:
+        invocation, refusal = await run.hooks.intervene("before_invocation", invocation, run.agent)
+        if isinstance(refusal, Refuse):
+            return Denied(gates.denied(refusal))
+
     if run.journal:
+        keys = sorted(map(str, run.invocation_state))
+        run.journal.add("run_started", {"invocation_state": keys, "policies": policy_digest()})
+
+    if run.paused is not None:  # a hook calls on again instead of waiting for answers
+        run.history.add_user(closing(run, run.paused))
+        run.paused, run.interrupts = None, []
+
+    mark = run.history.add_input(invocation.messages)
+    run.position = "cycle"
+    return mark
+
+
+def _note_end(run: Run, reason: str) -> None:
+    if run.journal and run.paused is not None:
+        run.journal.add("run_suspended", run.paused.to_dict())
+    elif run.journal:
         run.journal.add("run_ended", {"stop_reason": reason})
 
 

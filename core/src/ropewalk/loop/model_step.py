@@ -11,7 +11,7 @@ from ropewalk.errors import ModelError
 from ropewalk.kits.messages.assembly import Assembly
 from ropewalk.loop import gates
 from ropewalk.model import ModelRequest
-from ropewalk.outcomes import ModelOutcome
+from ropewalk.outcomes import ModelOutcome, Retry
 from ropewalk.types import StreamEvent
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _CLOSE_SECONDS: Final = 1.0
 
 
-async def call_model(run: Run, request: ModelRequest) -> ModelOutcome:
-    """Runs one attempt: the end of the `around_model_call` chain.
+async def call_model(run: Run, request: ModelRequest) -> ModelOutcome | Retry:
+    """Runs one attempt: the end of the `around_model_call` chain. One that was answered before a pause is not repeated.
 
     Raises:
         ModelError: The stream is incomplete or malformed, or `call_next` was called twice.
@@ -31,10 +31,13 @@ async def call_model(run: Run, request: ModelRequest) -> ModelOutcome:
         raise ModelError("a hook called call_next twice in one attempt: return Retry(...) to ask for another attempt")
 
     run.answered = True
+    guarded = bool(run.hooks.plan.intervene)
+    if run.outcome is not None:
+        return await gates.after_model(run, run.outcome) if guarded and not run.outcome_gated else run.outcome
+
     if run.journal:
         run.journal.add("model_started", {"cycle": run.cycle, "attempt": run.attempt})
 
-    guarded = bool(run.hooks.plan.intervene)
     if guarded:
         request, refused = await gates.before_model(run, request)
         if refused is not None:
@@ -49,6 +52,7 @@ async def call_model(run: Run, request: ModelRequest) -> ModelOutcome:
         raise
 
     run.metrics.add_usage(outcome.usage, outcome.latency_ms)
+    run.outcome, run.outcome_gated = outcome, not guarded
     return await gates.after_model(run, outcome) if guarded else outcome
 
 

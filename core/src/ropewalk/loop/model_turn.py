@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ropewalk.errors import ContextWindowOverflowException, PluginError
@@ -16,17 +17,20 @@ if TYPE_CHECKING:
     from ropewalk.run import Run
 
 
-async def model_turn(run: Run) -> ModelOutcome:
+async def model_turn(run: Run, given: ModelRequest | None = None) -> ModelOutcome:
     """Calls the model, again when a hook asks for it, the context was reduced, or `decide_retry` names a delay.
+
+    Args:
+        run: Whose turn it is. One that was paused in its model turn goes on with that attempt.
+        given: The request of a call beside the conversation; a turn's is made from the agent.
 
     Raises:
         Exception: The model's error when nobody retries it; a hook's error always.
     """
-    run.attempt = 0
     waited = 0.0
-    request = build_request(run)
+    request = given or build_request(run)
+    _first_attempt(run)
     while True:
-        run.attempt += 1
         run.answered = run.streamed = False
         run.model_error = None
         try:
@@ -41,7 +45,7 @@ async def model_turn(run: Run) -> ModelOutcome:
             if not own:
                 raise  # a hook's, not the model's
 
-            delay = await _delay_after(run, error, waited)
+            delay = await _delay_after(run, error, waited, given)
             if delay is None:
                 raise
 
@@ -50,7 +54,8 @@ async def model_turn(run: Run) -> ModelOutcome:
             if run.cancelled:
                 return _nothing()
 
-            request = build_request(run)
+            request = given or build_request(run)
+            run.attempt, run.outcome = run.attempt + 1, None
             continue
 
         if isinstance(outcome, ModelOutcome):
@@ -59,7 +64,16 @@ async def model_turn(run: Run) -> ModelOutcome:
         if run.cancelled:
             return _nothing()
 
-        request = await _again(run, request, outcome)
+        request = await _again(run, request, outcome, given)
+        run.attempt, run.outcome = run.attempt + 1, None
+
+
+def _first_attempt(run: Run) -> None:
+    """A turn that goes on after a pause keeps its attempt, and the answer if there was one."""
+    if run.resumed is None:
+        run.attempt, run.outcome = 1, None
+
+    run.resumed = None
 
 
 def build_request(run: Run) -> ModelRequest:
@@ -73,10 +87,10 @@ def build_request(run: Run) -> ModelRequest:
     )
 
 
-async def _delay_after(run: Run, error: Exception, waited: float) -> float | None:
+async def _delay_after(run: Run, error: Exception, waited: float, given: ModelRequest | None) -> float | None:
     """Seconds until the next attempt, or None to give up."""
     if isinstance(error, ContextWindowOverflowException):
-        if not await context.reduce(run, error):
+        if given is not None or not await context.reduce(run, error):
             return None
 
         await _discard(run, text_of(error))
@@ -89,7 +103,7 @@ async def _delay_after(run: Run, error: Exception, waited: float) -> float | Non
     return delay
 
 
-async def _again(run: Run, request: ModelRequest, outcome: object) -> ModelRequest:
+async def _again(run: Run, request: ModelRequest, outcome: object, given: ModelRequest | None) -> ModelRequest:
     """The request of the attempt that a hook asked for."""
     if not isinstance(outcome, Retry):
         raise PluginError(
@@ -98,6 +112,9 @@ async def _again(run: Run, request: ModelRequest, outcome: object) -> ModelReque
         )
 
     await _discard(run, outcome.reason)
+    if outcome.feedback and given is not None:
+        return replace(given, messages=[*given.messages, {"role": "user", "content": list(outcome.feedback)}])
+
     if outcome.feedback:
         run.history.add_user(outcome.feedback)
         await run.commit()

@@ -6,9 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from ropewalk.kits.aio.isolation import Isolated
-from ropewalk.kits.json_values import clean_text, strict_json
+from ropewalk.kits.json_values import clean_text, packed, strict_json
 from ropewalk.kits.messages.rules import is_legal_tool_name
+from ropewalk.kits.suspension import Effect, Suspend
 from ropewalk.loop import gates
+from ropewalk.loop.pause import add_questions
 from ropewalk.tools import Tool, ToolCall, effect_of, error_result
 from ropewalk.types import ToolResult
 
@@ -23,11 +25,18 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
     """Runs one call through the `around_tool_call` chain. What executors get as `run_tool`.
 
     It never raises an `Exception`: an error in a hook is noted, stops the run after the batch, and becomes an error
-    result here, so that the history stays valid and finished siblings keep their results.
+    result here, so that the history stays valid and finished siblings keep their results. A call that was done before
+    a pause is not run again.
+
+    Raises:
+        Suspend: The call waits for an answer.
     """
+    use_id = call.tool_use["toolUseId"]
+    if use_id in run.kept:
+        return run.kept[use_id]
+
     task = asyncio.current_task()
     cancellation = run.cancellation
-    use_id = call.tool_use["toolUseId"]
     parked = task is not None and cancellation.park(task)
     try:
         if cancellation.requested or run.batch_failure is not None:
@@ -41,6 +50,9 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
             raise
 
         result = run.finished.get(use_id) or error_result(use_id, unfinished(run, use_id))
+    except Suspend as suspend:
+        _pause(run, call, suspend)
+        raise
     except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again by the tools step
         _fail(run, error)
         result = run.finished.get(use_id) or error_result(use_id, unfinished(run, use_id))
@@ -53,33 +65,65 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
     return result
 
 
+def _pause(run: Run, call: ToolCall, suspend: Suspend) -> None:
+    """Notes that a call waits; what its tool came to, if it ran, is kept in `run.effects`."""
+    use_id = call.tool_use["toolUseId"]
+    run.finished.pop(use_id, None)
+    run.memos.pop(use_id, None)
+    if suspend.memo is not None:
+        run.memos[use_id] = packed(suspend.memo)
+
+    run.paused_calls.append((call.tool_use, suspend.interrupts))
+    try:
+        add_questions(run, suspend)
+    except ValueError as error:
+        _fail(run, error)
+
+
 async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
     """Runs the tool itself: the end of the `around_tool_call` chain."""
-    use = call.tool_use
-    use_id, name = use["toolUseId"], use["name"]
-    tool = call.tool
+    refused = _refused(run, call)
+    if refused is not None:
+        return refused
+
+    use_id = call.tool_use["toolUseId"]
+    if run.hooks.plan.intervene:
+        call, refused = await gates.before_tool(run, call)
+        if refused is not None:
+            return refused
+
+    call.attempt = run.started.get(use_id, 0) + 1
+    effects = run.effects.setdefault(use_id, [])
+    if len(effects) < call.attempt:
+        return await _effect(run, call, effects)
+
+    return await _known(run, call, effects)
+
+
+def _refused(run: Run, call: ToolCall) -> ToolResult | None:
+    """The error result of a call that cannot reach a tool."""
+    use_id, name = call.tool_use["toolUseId"], call.tool_use["name"]
     if run.cancelled or run.batch_failure is not None:  # a hook that was interrupted goes on all the same
         return error_result(use_id, unfinished(run, use_id))
 
     if call.input_error is not None:
         return error_result(use_id, f"Error: {call.input_error}. Send the arguments as one JSON object.")
 
+    if call.tool is not None:
+        return None
+
+    known = is_legal_tool_name(name)
+    return error_result(
+        use_id, f"Unknown tool: {name}" if known else f"Error: tool_name=<{name}> | invalid tool name pattern"
+    )
+
+
+async def _effect(run: Run, call: ToolCall, effects: list[Effect]) -> ToolResult:
+    """Runs the tool: a record that it starts, its body, the output gate, a record of what came of it."""
+    tool, use_id = call.tool, call.tool_use["toolUseId"]
     if tool is None:
-        known = (
-            f"Unknown tool: {name}"
-            if is_legal_tool_name(name)
-            else f"Error: tool_name=<{name}> | invalid tool name pattern"
-        )
-        return error_result(use_id, known)
+        raise RuntimeError("a call without a tool has passed the gates")
 
-    if run.hooks.plan.intervene:
-        call, refused = await gates.before_tool(run, call)
-        if refused is not None:
-            return refused
-
-        tool = call.tool or tool
-
-    call.attempt = run.started.get(use_id, 0) + 1
     journal = run.journal
     if journal:
         started = {"tool_use": call.tool_use, "effect": effect_of(tool), "attempt": call.attempt, "cycle": run.cycle}
@@ -91,15 +135,30 @@ async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
     run.started[use_id] = call.attempt
     began = run.now()
     result = await _outcome(run, call, tool)
+    effects.append(Effect(result, gated=False))
     if run.hooks.plan.intervene:
         result = await _gated(run, result)
 
-    run.metrics.add_tool(name, run.now() - began, success=result["status"] == "success")
+    effects[-1] = Effect(result)
+    run.metrics.add_tool(call.tool_use["name"], run.now() - began, success=result["status"] == "success")
     run.finished[use_id] = result
     if journal:
         journal.add("tool_ended", strict_json({"result": result}))
         await run.commit()
 
+    return result
+
+
+async def _known(run: Run, call: ToolCall, effects: list[Effect]) -> ToolResult:
+    """What the tool came to before the run was paused: the effect is not repeated."""
+    use_id, effect = call.tool_use["toolUseId"], effects[call.attempt - 1]
+    result = effect.result
+    if not effect.gated and run.hooks.plan.intervene:
+        result = await _gated(run, result)
+
+    effects[call.attempt - 1] = Effect(result)
+    run.started[use_id] = call.attempt
+    run.finished[use_id] = result
     return result
 
 

@@ -6,10 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ropewalk.errors import PluginError
-from ropewalk.kits.events import MessageAdded, ToolsStarting
+from ropewalk.kits.events import MessageAdded, ToolPaused, ToolsStarting
+from ropewalk.kits.suspension import Suspend
 from ropewalk.loop import gates
+from ropewalk.loop.pause import add_questions
 from ropewalk.loop.tool_step import checked_result, run_tool, unfinished
-from ropewalk.outcomes import ModelOutcome, ToolsOutcome
+from ropewalk.outcomes import ToolsOutcome
 from ropewalk.tools import ToolBatch, ToolCall, error_result
 from ropewalk.types import ContentBlock, ToolResult, ToolUse
 
@@ -17,20 +19,26 @@ if TYPE_CHECKING:
     from ropewalk.run import Run
 
 
-async def run_tools(run: Run, uses: list[ToolUse], outcome: ModelOutcome) -> ToolsOutcome:
-    """Runs the uses and appends the one message with their results.
+async def run_tools(run: Run, uses: list[ToolUse]) -> ToolsOutcome | None:
+    """Runs the uses and appends the one message with their results; None when calls wait for answers.
 
     Raises:
         BaseException: What a hook raised, or a tool's SystemExit or KeyboardInterrupt, once the results are in place.
     """
     tools = run.agent.tool_registry
-    problems = outcome.input_errors or {}
+    problems = (run.outcome.input_errors if run.outcome is not None else None) or {}
     calls = tuple(ToolCall(run, use, tools.get(use["name"]), problems.get(use["toolUseId"])) for use in uses)
-    run.started, run.finished, run.errors = {}, {}, {}
+    run.started, run.finished, run.errors, run.paused_calls = {}, dict(run.kept), {}, []
+    if run.resumed is None:
+        run.effects = {}
+
+    run.resumed = None
     run.batch_failure = None
     done: ToolsOutcome | None = None
     try:
         done = await _through_hooks(run, calls)
+    except Suspend as suspend:
+        add_questions(run, suspend)
     except asyncio.CancelledError:
         if not run.cancellation.claim():
             _append(run, calls, None)
@@ -41,8 +49,12 @@ async def run_tools(run: Run, uses: list[ToolUse], outcome: ModelOutcome) -> Too
         await run.commit()
         raise
 
+    if run.interrupts and run.batch_failure is None:
+        await _tell_paused(run)
+        return None
+
     results = _append(run, calls, done)
-    run.errors = {}  # their frames refer to the run
+    run.errors, run.kept, run.effects, run.answers, run.memos = {}, {}, {}, {}, {}  # frames of errors refer to the run
     if run.journal:
         await run.commit()
 
@@ -53,7 +65,15 @@ async def run_tools(run: Run, uses: list[ToolUse], outcome: ModelOutcome) -> Too
     if run.followed:
         await run.emit(MessageAdded(run.history.messages[-1]))
 
-    return ToolsOutcome(results, done.end_turn if done is not None else None)
+    return ToolsOutcome(results) if done is None else ToolsOutcome(results, done.end_turn, done.stop)
+
+
+async def _tell_paused(run: Run) -> None:
+    """Tells followers which calls wait."""
+    run.errors = {}
+    run.check_followers()
+    for use, interrupts in run.paused_calls if run.followed else ():
+        await run.emit(ToolPaused(use, interrupts))
 
 
 async def _through_hooks(run: Run, calls: tuple[ToolCall, ...]) -> ToolsOutcome | None:
@@ -70,10 +90,10 @@ async def _through_hooks(run: Run, calls: tuple[ToolCall, ...]) -> ToolsOutcome 
             f"around_tools returned {type(done).__name__}: return what call_next returned, or a ToolsOutcome"
         )
 
-    if not run.hooks.plan.intervene:
+    if not run.hooks.plan.intervene or run.interrupts:
         return done
 
-    return ToolsOutcome(await gates.last_look_at_results(run, _results(run, calls, done)), done.end_turn)
+    return ToolsOutcome(await gates.last_look_at_results(run, _results(run, calls, done)), done.end_turn, done.stop)
 
 
 def _raise_failure(run: Run) -> NoReturn:
@@ -101,6 +121,8 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
 
         if results is None:
             results = [await run_one(call) for call in batch.calls]
+    except Suspend:  # the calls have noted why; hooks around the tools see what there is
+        return ToolsOutcome([_result(run, call, {}) for call in batch.calls])
     finally:
         if task is not None:
             cancellation.take_back(task, parked=parked)
@@ -120,7 +142,7 @@ async def run_alone(run: Run, call: ToolCall) -> ToolResult:
     Raises:
         BaseException: What a hook raised, or the tool's SystemExit or KeyboardInterrupt.
     """
-    run.started, run.finished = {}, {}
+    run.started, run.finished, run.paused_calls = {}, {}, []
     results = [await run_tool(run, call)]
     if run.hooks.plan.intervene:
         results = await gates.last_look_at_results(run, results)
@@ -155,4 +177,5 @@ def _result(run: Run, call: ToolCall, given: dict[str, Any]) -> ToolResult:
     if result is not None and result is not finished:
         return checked_result(result, call)
 
-    return finished or error_result(use_id, unfinished(run, use_id))
+    effects = run.effects.get(use_id)  # of a call whose hooks were paused
+    return finished or (effects[-1].result if effects else None) or error_result(use_id, unfinished(run, use_id))

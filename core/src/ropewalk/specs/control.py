@@ -59,7 +59,8 @@ class ControlSpecs(Protocol):
             agent: The agent that runs.
 
         Returns:
-            `Refuse(reason)`, `Replace(subject)`, or None to let it pass.
+            `Refuse(reason)`, `Replace(subject)`, at the gates of the model also `Guide(feedback)`, or None to let it
+            pass.
         """
 
     @hookspec(firstresult=True)

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ropewalk.errors import ContextWindowOverflowException, MaxTokensReachedException
+from ropewalk.kits.model_errors import classify
+from ropewalk.kits.model_errors.classify import bare_code
+from ropewalk.kits.model_errors.tables import OVERLOADS, THROTTLES
 
 CONNECTION_ERRORS: Final[Mapping[str, frozenset[str]]] = {
     "aiohttp": frozenset({"ClientConnectionError", "ClientPayloadError"}),
@@ -21,15 +24,14 @@ CONNECTION_ERRORS: Final[Mapping[str, frozenset[str]]] = {
 NOT_CONNECTION_ERRORS: Final = frozenset({"ClientSSLError", "SSLError"})
 """Subclasses of those that a repetition does not help: the other side is not who it should be."""
 
-TRANSIENT_CODES: Final = frozenset({
-    "internalfailure", "internalserver", "modelnotready", "modelstream", "modeltimeout",
-    "provisionedthroughputexceeded", "requestlimitexceeded", "requestthrottled", "requesttimeout",
-    "serviceunavailable", "slowdown", "throttled", "throttling", "toomanyrequests",
-    "429", "500", "502", "503", "504",
-})  # fmt: skip
-"""Codes that services answer with when the same request may succeed later, without case and ending."""
+OVERLOAD_CODES: Final = frozenset(
+    bare_code(code)
+    for row in (*THROTTLES, *OVERLOADS)
+    if row.provider in ("*", "bedrock")
+    for code in row.codes.split()
+)
+"""Names of overload that generated clients name their error classes after, without case and ending."""
 
-_SUFFIXES: Final = ("exception", "error")
 _CHAIN: Final = 8
 
 
@@ -81,24 +83,29 @@ def _with_causes(error: BaseException) -> Iterator[BaseException]:
 
 def _names_overload(error: BaseException) -> bool:
     """By the code of the response, or by the class: generated clients name their classes after the codes."""
-    code = _code(error)
-    if code is not None:
-        return _bare(code) in TRANSIENT_CODES
+    reported = _reported(error)
+    if reported is not None:
+        return classify("bedrock", **reported) in {"throttle", "transient"}
 
-    return any(_bare(cls.__name__) in TRANSIENT_CODES for cls in type(error).__mro__)
+    return any(bare_code(cls.__name__) in OVERLOAD_CODES for cls in type(error).__mro__)
 
 
-def _code(error: Any) -> str | None:
+def _reported(error: Any) -> dict[str, Any] | None:
+    """Code, status and text of the response, as botocore's errors carry them."""
     response = getattr(error, "response", None)
     details = response.get("Error") if isinstance(response, Mapping) else None
-    code = details.get("Code") if isinstance(details, Mapping) else None
-    return code if isinstance(code, str) else None
+    if not isinstance(response, Mapping) or not isinstance(details, Mapping):
+        return None
 
+    code = details.get("Code")
+    if not isinstance(code, str):
+        return None
 
-def _bare(name: str) -> str:
-    """`ThrottlingException`, `throttlingException` and `Throttling` are one name."""
-    bare = name.lower()
-    for suffix in _SUFFIXES:
-        bare = bare.removesuffix(suffix)
-
-    return bare
+    facts = response.get("ResponseMetadata")
+    status = facts.get("HTTPStatusCode") if isinstance(facts, Mapping) else None
+    text = details.get("Message")
+    return {
+        "code": code,
+        "status": status if isinstance(status, int) else None,
+        "text": text if isinstance(text, str) else "",
+    }

@@ -12,8 +12,10 @@ from ropewalk_testing.turns import Turn, reasoning, text, turn, use
 
 if TYPE_CHECKING:
     from ropewalk_testing.contract import PluginContract
+    from ropewalk_testing.model_conformance import ModelConformance
 
 __all__ = [
+    "ModelConformance",
     "PluginContract",
     "ScriptError",
     "ScriptExhausted",
@@ -29,9 +31,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "PluginContract":  # the one name that needs pytest
+    if name == "PluginContract":  # the names that need pytest
         from ropewalk_testing.contract import PluginContract
 
         return PluginContract
+    if name == "ModelConformance":
+        from ropewalk_testing.model_conformance import ModelConformance
+
+        return ModelConformance
 
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,10 +18,10 @@ class ScriptExhausted(RopewalkError):  # noqa: N818 - reads as the fact it state
         turns: How many turns the script had.
     """
 
-    def __init__(self, turns: int) -> None:
+    def __init__(self, turns: int, who: str = "ScriptedModel") -> None:
         self.turns = turns
         count = f"{turns} turn" if turns == 1 else f"{turns} turns"
         super().__init__(
-            f"the script of this ScriptedModel has {count} and call {turns + 1} was made: add a turn to the script, "
+            f"the script of this {who} has {count} and call {turns + 1} was made: add a turn to the script, "
             "or find out why the agent went on (a script that ends in a tool use always needs one more turn)"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from ropewalk_testing.errors import ScriptError
@@ -62,12 +63,18 @@ def _events(turn: Turn) -> Iterator[StreamEvent]:
         return  # it ends before the stream opens
 
     yield {"messageStart": {"role": "assistant"}}
-    for index, block in enumerate(turn.blocks):
-        yield {"contentBlockStart": {"contentBlockIndex": index, "start": _start(block)}}
-        for delta in _deltas(block, turn.deltas):
-            yield {"contentBlockDelta": {"contentBlockIndex": index, "delta": delta}}
+    blocks = [_block_events(index, block, turn.deltas) for index, block in enumerate(turn.blocks)]
+    for event in chain.from_iterable(zip_longest(*blocks) if turn.interleave else blocks):
+        if event is not None:  # a block that had fewer pieces than another
+            yield event
 
-        yield {"contentBlockStop": {"contentBlockIndex": index}}
+
+def _block_events(index: int, block: ContentBlock, pieces: int) -> Iterator[StreamEvent]:
+    yield {"contentBlockStart": {"contentBlockIndex": index, "start": _start(block)}}
+    for delta in _deltas(block, pieces):
+        yield {"contentBlockDelta": {"contentBlockIndex": index, "delta": delta}}
+
+    yield {"contentBlockStop": {"contentBlockIndex": index}}
 
 
 def _tail(turn: Turn) -> Iterator[StreamEvent]:

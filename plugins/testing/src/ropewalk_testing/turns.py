@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from ropewalk.model import ModelRequest
-from ropewalk.types import ContentBlock, StreamEvent, Usage
+from ropewalk.types import ContentBlock, Usage
 from ropewalk_testing.errors import ScriptError
 
 Stall: TypeAlias = float | bool | asyncio.Event | threading.Event
@@ -31,7 +31,8 @@ class Turn:
     stall: Stall | None = None
     stall_first: bool = False
     deltas: int = 1
-    raw: tuple[StreamEvent, ...] | None = None
+    interleave: bool = False
+    raw: tuple[Any, ...] | None = None
 
 
 PlainTurn: TypeAlias = str | ContentBlock | Sequence[str | ContentBlock] | BaseException | Turn
@@ -81,7 +82,8 @@ def turn(
     stall: Stall | None = None,
     stall_first: bool = False,
     deltas: int = 1,
-    raw: Sequence[StreamEvent] | None = None,
+    interleave: bool = False,
+    raw: Sequence[Any] | None = None,
 ) -> Turn:
     """One answer of a `ScriptedModel`, with the ways it can go wrong.
 
@@ -95,6 +97,7 @@ def turn(
             `model.release()`. It comes after the blocks, or before everything when there are none.
         stall_first: The silence comes before everything in any case.
         deltas: In how many pieces each text, thought and tool input is streamed.
+        interleave: The blocks' pieces are streamed in turns, not block after block.
         raw: The stream's events themselves, malformed on purpose or not, in place of blocks.
 
     Returns:
@@ -119,6 +122,7 @@ def turn(
         stall=stall,
         stall_first=stall_first,
         deltas=deltas,
+        interleave=interleave,
         raw=None if raw is None else tuple(raw),
     )
 

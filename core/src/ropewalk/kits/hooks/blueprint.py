@@ -88,6 +88,8 @@ class Plan:
     on_event: Links = ()
     on_delta: Links = ()
     on_hook_call: Links = ()
+    emit_checkpoint: Links = ()
+    resume_run: Links = ()
     write_records: Links = ()
 
 

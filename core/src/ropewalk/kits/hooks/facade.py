@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from ropewalk.kits.hooks.tracing import HookCall
     from ropewalk.kits.records import Record
     from ropewalk.kits.result import AgentResult
+    from ropewalk.kits.suspension import Suspension
     from ropewalk.model import Model, ModelRequest
     from ropewalk.outcomes import Failure, ModelOutcome, Retry, Stop, ToolsOutcome
     from ropewalk.tools import Tool, ToolBatch, ToolCall
     from ropewalk.types import ContentBlock, Message, ToolResult
-    from ropewalk.verdicts import Moment, Refuse
+    from ropewalk.verdicts import Guide, Moment, Refuse
 
 
 S = TypeVar("S")
@@ -156,7 +157,7 @@ class Hooks:
 
     async def intervene(
         self, moment: Moment, subject: S, agent: Agent, *, policies_only: bool = False
-    ) -> tuple[S, Refuse | None]:
+    ) -> tuple[S, Refuse | Guide | None]:
         """Sends a subject through the gates: the subject as it passed, and the refusal if there is one."""
         links = self.plan.intervene
         if not links:
@@ -212,6 +213,16 @@ class Hooks:
         links = self.plan.on_hook_call
         if links:
             verbs.call(links, self.plugins, (call, agent))
+
+    async def emit_checkpoint(self, position: str, cycle_index: int, agent: Agent) -> Any:
+        """Asks whether the run pauses here: the checkpoint, or None."""
+        links = self.plan.emit_checkpoint
+        return await verbs.first(links, self.plugins, (position, cycle_index, agent)) if links else None
+
+    async def resume_run(self, payload: Any, pause: Suspension | None, agent: Agent) -> bool | None:
+        """Asks whether a payload is the checkpoint of the agent's pause."""
+        links = self.plan.resume_run
+        return await verbs.first(links, self.plugins, (payload, pause, agent)) if links else None
 
     async def write_records(self, records: Sequence[Record], agent: Agent) -> None:
         """Stores records. Build none when `plan.write_records` is empty."""

@@ -16,7 +16,7 @@ from ropewalk.kits.hooks.blueprint import Link, Links
 from ropewalk.kits.hooks.policy import policies
 from ropewalk.kits.hooks.signatures import where
 from ropewalk.outcomes import ModelOutcome
-from ropewalk.verdicts import Moment, Refuse, Replace
+from ropewalk.verdicts import Guide, Moment, Refuse, Replace
 
 S = TypeVar("S")
 
@@ -26,7 +26,7 @@ TIME_LIMIT: Final = 30.0
 
 async def pass_gates(
     links: Links, plugins: tuple[Any, ...], moment: Moment, subject: S, agent: Any, *, policies_only: bool = False
-) -> tuple[S, Refuse | None]:
+) -> tuple[S, Refuse | Guide | None]:
     """Asks everybody who intervenes, in the order of the moment.
 
     Args:
@@ -38,13 +38,14 @@ async def pass_gates(
         policies_only: Whether this is the last look at what is about to be stored.
 
     Returns:
-        The subject, as replaced, and the refusal if there is one.
+        The subject, as replaced, and the refusal, or the feedback of all who guide, if there is one.
 
     Raises:
         PluginError: An answer is no verdict, replaces the subject by something else, or a policy does not answer.
         Exception: What an implementation raised; the subject has not passed.
     """
     asked = _in_order(links, plugins, moment, policies_only)
+    guides: list[str] = []
     for place, link in enumerate(asked):
         verdict = await _ask(link, plugins, (moment, subject, agent))
         if verdict is None:
@@ -52,6 +53,10 @@ async def pass_gates(
 
         if isinstance(verdict, Refuse):
             return subject, verdict
+
+        if isinstance(verdict, Guide) and moment.endswith("model_call"):
+            guides.append(verdict.feedback)  # a refusal that follows outweighs it
+            continue
 
         if not isinstance(verdict, Replace) or not isinstance(verdict.subject, type(subject)):
             raise PluginError(
@@ -65,21 +70,28 @@ async def pass_gates(
             and link.tier != "policy"
             and any(each.tier == "policy" for each in asked[:place])
         ):
-            return await _from_here(links, plugins, moment, subject, agent, asked[place + 1 :])
+            subject, verdict = await _from_here(links, plugins, moment, subject, agent, asked[place + 1 :])
+            if isinstance(verdict, Refuse):
+                return subject, verdict
 
-    return subject, None
+            guides += [] if verdict is None else [verdict.feedback]
+            break
+
+    return subject, Guide("\n".join(guides)) if guides else None
 
 
 async def _from_here(
     links: Links, plugins: tuple[Any, ...], moment: Moment, subject: S, agent: Any, rest: list[Link]
-) -> tuple[S, Refuse | None]:
+) -> tuple[S, Refuse | Guide | None]:
     """Goes on with those not yet asked, and lets the policies look again at what took the subject's place."""
+    guide: Refuse | Guide | None = None
     if rest:
-        subject, refusal = await pass_gates(tuple(rest), plugins, moment, subject, agent)
-        if refusal is not None:
-            return subject, refusal
+        subject, guide = await pass_gates(tuple(rest), plugins, moment, subject, agent)
+        if isinstance(guide, Refuse):
+            return subject, guide
 
-    return await pass_gates(links, plugins, moment, subject, agent, policies_only=True)
+    subject, verdict = await pass_gates(links, plugins, moment, subject, agent, policies_only=True)
+    return subject, verdict or guide
 
 
 def _private(subject: S) -> S:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from ropewalk.kits.hooks.discovery import registry
+
+if TYPE_CHECKING:
+    from ropewalk.kits.hooks.facade import Hooks
+
+_SHAPING: Final = (
+    "around_invocation", "around_model_call", "around_tools", "around_tool_call", "intervene", "manage_context",
+)  # fmt: skip
 
 
 def origin_of(cls: type) -> str:
@@ -27,3 +35,10 @@ def _origin(package: str) -> str | None:
 
     names = metadata.packages_distributions().get(package)
     return f"{names[0]} {metadata.version(names[0])}" if names else None
+
+
+def versions_of(hooks: Hooks) -> dict[str, str]:
+    """The versions of the plugins that shape a run, by name; empty where a plugin comes with no distribution."""
+    installed = registry().installed
+    names = {link.plugin_name for hook in _SHAPING for link in getattr(hooks.plan, hook)}
+    return {name: installed[name].version if name in installed else "" for name in sorted(names)}

@@ -1,0 +1,243 @@
+"""Pausing a run and going on with it: what is kept, what a resume is checked against, and where it sets in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ropewalk.errors import MissingPluginError
+from ropewalk.kits.hooks.origin import versions_of
+from ropewalk.kits.hooks.parameters import distribution_of
+from ropewalk.kits.json_values import packed, unpacked
+from ropewalk.kits.messages.rules import NEVER_STARTED, OUTCOME_UNKNOWN, tool_uses
+from ropewalk.kits.result import AgentResult
+from ropewalk.kits.suspension import (
+    CheckpointException,
+    Interrupt,
+    NothingToResumeError,
+    ResumeError,
+    ResumeTypeError,
+    Suspend,
+    Suspension,
+)
+from ropewalk.kits.suspension.answers import answered
+from ropewalk.outcomes import ModelOutcome
+from ropewalk.tools import error_result
+from ropewalk.types import ContentBlock, Message
+
+if TYPE_CHECKING:
+    from ropewalk.agent import Agent
+    from ropewalk.run import Run
+
+_CHECKPOINT = "checkpointResume"
+
+
+async def accept(agent: Agent, prompt: Any) -> Suspension | None:
+    """The pause that a prompt goes on from, with its answers; None when the prompt begins a new run.
+
+    Raises:
+        ResumeError: The prompt does not fit the agent's pause, or the agent has changed since. The pause stays.
+        MissingPluginError: A checkpoint is to be resumed, and nobody does that here.
+    """
+    pause = agent.suspension
+    if isinstance(prompt, dict) and _CHECKPOINT in prompt:
+        await _check_payload(agent, prompt, pause)
+    elif pause is None:
+        if (
+            isinstance(prompt, list)
+            and prompt
+            and all(isinstance(b, dict) and "interruptResponse" in b for b in prompt)
+        ):
+            raise NothingToResumeError(
+                "the prompt answers an interrupt and none is pending: it was answered before, belongs to another run, "
+                "or the agent's snapshot or session is not loaded; pass a prompt, or None to go on"
+            )
+
+        return None
+    elif pause.kind == "interrupt":
+        pause = answered(pause, prompt)
+    elif prompt is not None:
+        return None  # a new prompt: what is open is closed
+
+    if pause is not None:
+        check_unchanged(agent, pause)
+
+    return pause
+
+
+async def _check_payload(agent: Agent, prompt: dict[str, Any], pause: Suspension | None) -> None:
+    if not agent.hooks.plan.resume_run:
+        raise MissingPluginError(
+            f'the prompt {{"{_CHECKPOINT}": ...}}',
+            str(distribution_of("checkpointing")),
+            hint="make the agent with checkpointing=True",
+        )
+
+    if set(prompt) != {_CHECKPOINT}:
+        others = ", ".join(sorted(map(str, set(prompt) - {_CHECKPOINT})))
+        raise ResumeTypeError(f'the prompt holds {others} beside "{_CHECKPOINT}": pass that alone')
+
+    if not await agent.hooks.resume_run(prompt[_CHECKPOINT], pause, agent):
+        raise ResumeError("no plugin takes this checkpoint: pass the one of the last result")
+
+
+def check_unchanged(agent: Agent, pause: Suspension) -> None:
+    """Refuses to go on when the agent is not as it was.
+
+    Raises:
+        ResumeError: The history, the tools that wait, or the plugins differ; CheckpointException for a checkpoint.
+    """
+    problem = _difference(agent, pause)
+    if problem:
+        kind = CheckpointException if pause.kind == "checkpoint" else ResumeError
+        raise kind(f"the run cannot go on: {problem}")
+
+
+def _difference(agent: Agent, pause: Suspension) -> str | None:
+    history = agent.history
+    if len(history.messages) != pause.length or history.digest() != pause.digest:
+        return (
+            f"the history is not the one it was paused with ({len(history.messages)} messages, then {pause.length}, "
+            "or other ones): restore agent.messages, or start anew with a prompt"
+        )
+
+    gone = [name for name in pause.tools if agent.tool_registry.get(name) is None]
+    if gone:
+        return f"the agent has no tool {gone[0]!r} any more, which waits to be run: register it again"
+
+    plugins = versions_of(agent.hooks)
+    for name, version in pause.plugins.items():
+        if name not in plugins:
+            return f"the plugin {name!r} took part in it and is not active: add it to plugins=[...]"
+
+        if _series(plugins[name]) != _series(version):
+            return f"the plugin {name!r} is of version {plugins[name]}, then {version}: install that one again"
+
+    return None
+
+
+def _series(version: str) -> tuple[str, ...]:
+    """The part of a version within which releases understand each other's state: 1 of 1.4.2, 0.3 of 0.3.1."""
+    parts = tuple(version.split("."))
+    return parts[:1] if parts[0] != "0" else parts[:2]
+
+
+# -- going on ----------------------------------------------------------------------------------------------------
+
+
+def restore(run: Run, pause: Suspension) -> None:
+    """Brings a run to where it was paused."""
+    run.position, run.cycle, run.attempt = pause.position, pause.cycle, pause.attempt
+    run.answers = pause.answers
+    run.memos, run.once_results, run.state = dict(pause.memos), dict(pause.once), dict(pause.state)
+    run.kept = {use: unpacked(packed(result)) for use, result in pause.finished.items()}
+    run.passed_results = dict(run.kept)
+    run.effects = {use: list(effects) for use, effects in pause.effects.items()}
+    run.contributed = pause.position != "input"
+    run.outcome_gated = pause.model_gated
+    if pause.model is not None:
+        run.outcome = ModelOutcome(**pause.model)
+        run.passed_message = run.outcome.message
+    elif pause.position == "tools":
+        run.outcome = ModelOutcome(run.history.messages[-1], "tool_use", input_errors=pause.input_errors)
+
+
+def closing(run: Run, pause: Suspension) -> list[ContentBlock]:
+    """Answers to the tool uses that a pause has left open, for a new prompt that takes its place."""
+    blocks: list[ContentBlock] = []
+    for use_id in run.history.open_uses:
+        known = pause.finished.get(use_id) or next((each.result for each in pause.effects.get(use_id, ())[-1:]), None)
+        text = OUTCOME_UNKNOWN if use_id in pause.unknown else NEVER_STARTED
+        result: Any = unpacked(packed(known)) if known else error_result(use_id, text)
+        blocks.append({"toolResult": result})
+
+    return blocks
+
+
+# -- pausing -----------------------------------------------------------------------------------------------------
+
+
+def paused_by(run: Run, suspend: Suspend, result: AgentResult | None = None) -> AgentResult:
+    """Pauses the run with the questions of `suspend`; `result` is the one that hooks were about to give.
+
+    Raises:
+        RuntimeError: Two places ask under one name, so that an answer could not be told apart.
+    """
+    add_questions(run, suspend)
+    if run.paused is None or not run.paused.interrupts:
+        end = None if result is None else {"stop_reason": result.stop_reason, "message": result.message}
+        position = "end" if result is not None else run.position
+        run.paused = _pause(run, "interrupt", interrupts=tuple(run.interrupts), result=end, position=position)
+    else:
+        run.paused = _pause(run, "interrupt", interrupts=tuple(run.interrupts), position=run.paused.position)
+
+    return _result(run, "interrupt")
+
+
+def add_questions(run: Run, suspend: Suspend) -> None:
+    """Takes the questions of a hook or tool into the run's.
+
+    Raises:
+        ValueError: A name was used twice in one place.
+    """
+    for each in suspend.interrupts:
+        if any(other.id == each.id for other in run.interrupts):
+            raise ValueError(f"interrupt {each.name!r} is asked twice in one place: give each question its own name")
+
+        run.interrupts.append(each)
+
+
+def paused_at(run: Run, checkpoint: Any) -> AgentResult:
+    """Pauses the run at a checkpoint."""
+    plain = checkpoint.to_dict() if hasattr(checkpoint, "to_dict") else checkpoint
+    run.paused = _pause(run, "checkpoint", position=run.position, checkpoint=plain)
+    result = _result(run, "checkpoint")
+    result.checkpoint = checkpoint
+    return result
+
+
+def _pause(run: Run, kind: Any, **fields: Any) -> Suspension:
+    outcome, history, registry = run.outcome, run.history, run.agent.tool_registry
+    at_tools = run.position == "tools"
+    named = [use["name"] for use in history.open_uses.values()] if at_tools else []
+    return Suspension(
+        kind=kind,
+        run=run.id,
+        cycle=run.cycle,
+        attempt=run.attempt,
+        answers=run.answers,
+        input=packed(list(run.input)) if run.position == "input" else [],
+        model=_plain(outcome) if outcome is not None and run.position in ("model", "answered") else None,
+        model_gated=run.outcome_gated,
+        finished=dict(run.finished) if at_tools else {},
+        effects={use: effects for use, effects in run.effects.items() if use not in run.finished} if at_tools else {},
+        memos=run.memos,
+        input_errors=dict((outcome.input_errors if outcome is not None else None) or {}) if at_tools else {},
+        state=packed(run.state),
+        once=run.once_results,
+        digest=history.digest(),
+        length=len(history.messages),
+        tools=tuple(name for name in named if registry.get(name) is not None),
+        plugins=versions_of(run.hooks),
+        records=run.journal.number + 1 if run.journal else 0,
+        **fields,
+    )
+
+
+def _plain(outcome: ModelOutcome) -> dict[str, Any]:
+    return {name: getattr(outcome, name) for name in ModelOutcome.__slots__}
+
+
+def _result(run: Run, reason: str) -> AgentResult:
+    uses = run.history.messages[-1] if run.history.messages else None
+    message: Message = uses if uses is not None and tool_uses(uses) else last_said(run)
+    interrupts: list[Interrupt] | None = list(run.interrupts) if reason == "interrupt" else None
+    return AgentResult(reason, message, run.metrics, run.state, interrupts)
+
+
+def last_said(run: Run) -> Message:
+    """The last thing the agent said; an empty message when it said nothing yet."""
+    for message in reversed(run.history.messages):
+        if message["role"] == "assistant":
+            return message
+
+    return {"role": "assistant", "content": []}

@@ -1,0 +1,131 @@
+"""The plugin: waits before a model call until it fits into the minute."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final, final
+from weakref import ref
+
+import pydantic
+
+from ropewalk import Denied, Invocation, ModelOutcome, ModelRequest, Retry, hookimpl
+from ropewalk.kits.aio.seam import current_seam
+from ropewalk_rate_limit.accounts import account_of, id_of
+from ropewalk_rate_limit.errors import RequestTooLargeError
+from ropewalk_rate_limit.rate import Rate
+from ropewalk_rate_limit.tokens import estimate, remember
+
+if TYPE_CHECKING:
+    from ropewalk import AgentResult
+    from ropewalk.agent import Agent
+
+logger = logging.getLogger("ropewalk.rate_limit")
+
+_SHORTEST: Final = 0.001  # seconds; less is no wait
+
+
+class _Waits:
+    """How often and how long one run has waited."""
+
+    __slots__ = ("agent", "count", "seconds")
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = ref(agent)  # a timer that was stopped keeps its context, and all in it, until its time
+        self.count = 0
+        self.seconds = 0.0
+
+
+_waits: ContextVar[_Waits | None] = ContextVar("ropewalk_rate_limit", default=None)
+
+
+@final
+class RateLimitPlugin:
+    """Keeps all agents of this process that have it within a model's requests and tokens a minute."""
+
+    name = "rate-limit"
+    order = 100  # close to the model: what other hooks add to a request counts, what they answer themselves does not
+
+    class Config(Rate):
+        """Options of the plugin.
+
+        Attributes:
+            requests_per_minute: Model calls in any 60 seconds; None is no limit.
+            tokens_per_minute: Tokens read and written in any 60 seconds; None is no limit.
+            models: Limits of single models, by their id.
+        """
+
+        models: dict[str, Rate] = pydantic.Field(default_factory=dict)
+
+    def __init__(self, config: Config | None = None) -> None:
+        chosen = config or self.Config()
+        self._rate = Rate(requests_per_minute=chosen.requests_per_minute, tokens_per_minute=chosen.tokens_per_minute)
+        self._rates = dict(chosen.models)
+
+    @hookimpl
+    async def around_invocation(
+        self,
+        invocation: Invocation,
+        call_next: Callable[[Invocation], Awaitable[AgentResult | Denied]],
+        agent: Agent,
+    ) -> AgentResult | Denied:
+        """Leaves in `result.state["rate_limit"]` how the run has waited, if it has."""
+        waits = _Waits(agent)
+        token = _waits.set(waits)
+        try:
+            result = await call_next(invocation)
+        finally:
+            _waits.reset(token)
+
+        if waits.count and not isinstance(result, Denied) and isinstance(result.state, dict):
+            result.state["rate_limit"] = {"waits": waits.count, "seconds": waits.seconds}
+
+        return result
+
+    @hookimpl
+    async def around_model_call(
+        self, request: ModelRequest, call_next: Callable[[ModelRequest], Awaitable[ModelOutcome | Retry]], agent: Agent
+    ) -> ModelOutcome | Retry:
+        """Waits for the call's turn, and counts what it has used.
+
+        Raises:
+            RequestTooLargeError: It can never fit.
+        """
+        rate = self._rates.get(id_of(agent.model) or "", self._rate)
+        if rate.is_none:
+            return await call_next(request)
+
+        cell = agent.plugin_state(self.name)
+        tokens = _checked(agent, rate.tokens_per_minute, estimate(request, cell)) if rate.tokens_per_minute else 0
+        account = account_of(agent.model)
+        now = current_seam().monotonic
+        began = now()
+        call = await account.begin(rate, tokens)
+        _note(agent, now() - began)
+        outcome = await call_next(request)
+        if isinstance(outcome, ModelOutcome) and outcome.usage["totalTokens"] > 0:
+            account.correct(call, outcome.usage["totalTokens"])
+            remember(request, outcome.usage, cell)
+
+        return outcome
+
+
+def _checked(agent: Agent, allowed: int, tokens: tuple[int, int]) -> int:
+    """The tokens to wait for: what will be read has to fit, what will be written is a guess."""
+    read, written = tokens
+    if read > allowed:
+        raise RequestTooLargeError(id_of(agent.model) or type(agent.model).__name__, read, allowed)
+
+    return min(read + written, allowed)
+
+
+def _note(agent: Agent, seconds: float) -> None:
+    if seconds < _SHORTEST:
+        return
+
+    logger.info("%s has waited %.1f s for its turn at the model", agent.name, seconds)
+    waits = _waits.get()
+    if waits is not None and waits.agent() is agent:
+        waits.count += 1
+        waits.seconds += seconds
