@@ -707,7 +707,7 @@ async def test_writing_records_is_not_interrupted_and_the_cancel_is_obeyed_after
 
     assert (await soon(task)).stop_reason == "cancelled"
     assert any("tool_started" in kinds for kinds in writes)
-    assert writes[-1] == ["run_ended"]
+    assert writes[-1] == ["message_appended", "run_ended"]
     assert tool.calls == 0
     assert set(results_of(agent.messages).values()) == {"Tool execution cancelled"}
 

@@ -13,7 +13,8 @@ from ropewalk.edits import HistoryEdit
 from ropewalk.errors import HistoryError
 from ropewalk.history import History
 from ropewalk.kits.messages.rules import OUTCOME_UNKNOWN
-from ropewalk.kits.records import Journal
+from ropewalk.kits.log.fold import LogState, fold
+from ropewalk.kits.log.records import Journal, Record
 
 
 def user(*blocks):
@@ -68,6 +69,7 @@ def splice(history, data):
 
 
 def edit_by_user(history, data):
+    journal = history.journal
     history.end_run()
     messages = history.messages
     for new in data.draw(conversation):
@@ -76,7 +78,7 @@ def edit_by_user(history, data):
     if messages and data.draw(st.booleans()):
         del messages[data.draw(number) % len(messages)]
 
-    history.begin_run(history.journal)
+    history.begin_run(journal)
 
 
 def prompted_run_that_fails(history, data):
@@ -105,10 +107,16 @@ STEPS = {
 }
 
 
+async def unwritten(records):
+    raise AssertionError("nobody commits here")
+
+
 @given(conversation, st.lists(st.sampled_from(sorted(STEPS)), max_size=8), st.booleans(), st.data())
 def test_any_sequence_of_changes_leaves_a_valid_history(start, steps, recorded, data):
     history = History(start)
-    history.begin_run(Journal("run") if recorded else None)
+    journal = Journal("run", unwritten) if recorded else None
+    log = LogState(list(history.messages), list(history.ids), history.next_id)
+    history.begin_run(journal)
     used = set(history.ids)
     for step in steps:
         views = [(view := history.view(), list(view))]
@@ -121,6 +129,11 @@ def test_any_sequence_of_changes_leaves_a_valid_history(start, steps, recorded, 
         assert len(history.ids) == len(history.messages) == len(set(history.ids))
         for each, at in zip(history.messages, history.ids, strict=True):
             assert known.get(id(each), at) == at or at not in used
+
+        if journal:
+            fold(log, [Record.from_dict(json.loads(record.to_json())) for record in journal.take()])
+            assert (log.messages, log.ids) == (history.messages, history.ids)
+            assert log.next_id <= history.next_id
 
         used.update(history.ids)
         assert all(list(view) == then for view, then in views)
@@ -306,11 +319,11 @@ def test_edits_are_recorded_as_one_splice_of_the_caller():
     history = History([user("a"), assistant("b"), user("c")])
     history.messages.pop()
     history.messages.append(user("d"))
-    journal = Journal("run")
+    journal = Journal("run", unwritten)
 
     history.begin_run(journal)
 
     (record,) = journal.take()
     assert record.kind == "history_spliced"
     assert record.data["plugin"] == "caller"
-    assert (record.data["first"], record.data["last"], record.data["messages"]) == (2, 2, [user("d")])
+    assert (record.data["at"], record.data["gone"], record.data["messages"]) == (2, 1, [user("d")])

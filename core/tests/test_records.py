@@ -9,7 +9,8 @@ import pytest
 from kernel_fakes import FakeModel, FakeTool, make_plugin, parallel, problems, use
 
 from ropewalk import Agent, HistoryEdit
-from ropewalk.kits.records import Journal, Record
+from ropewalk.kits.log.fold import LogState, fold
+from ropewalk.kits.log.records import Journal, Record
 
 
 async def quick(call):
@@ -35,24 +36,26 @@ def test_the_records_of_a_tool_cycle_come_in_order(ask):
     ask(agent, "go")
 
     assert [record.kind for record in records] == [
+        "snapshot_loaded",
         "run_started",
         "message_appended",
         "model_started",
-        "message_appended",
         "model_ended",
+        "message_appended",
         "tool_started",
         "tool_ended",
         "message_appended",
         "model_started",
-        "message_appended",
         "model_ended",
+        "message_appended",
         "run_ended",
     ]
-    assert [record.number for record in records] == list(range(12))
+    assert [record.number for record in records] == list(range(13))
     assert len({record.run for record in records}) == 1
     assert json.loads(json.dumps([record.to_dict() for record in records]))
-    appended = [record.data["message"] for record in records if record.kind == "message_appended"]
-    assert appended == agent.messages
+    log = fold(LogState(), records)
+    assert log.messages == agent.messages
+    assert [block for block in records[8].data["message"]["content"]] == [{"toolResultOf": "T"}]
 
 
 @pytest.mark.parametrize("failing", ["started", "ended"])
@@ -117,7 +120,7 @@ def test_edits_and_undone_inputs_are_records_too():
     agent("1")
     agent("2")
     spliced = [record.data for record in records if record.kind == "history_spliced"]
-    assert [(d["plugin"], d["reason"], d["first"], d["last"]) for d in spliced] == [("trimmer", "too long", 0, 1)]
+    assert [(d["plugin"], d["reason"], d["at"], d["gone"]) for d in spliced] == [("trimmer", "too long", 0, 2)]
 
     with pytest.raises(ValueError, match="no"):
         agent("3")

@@ -28,8 +28,8 @@ from ropewalk.errors import (
     UnknownModelError,
 )
 from ropewalk.invocation import CallOptions, Denied, Invocation
+from ropewalk.kits.log.records import Record
 from ropewalk.kits.metrics import EventLoopMetrics
-from ropewalk.kits.records import Record
 from ropewalk.kits.result import AgentResult
 from ropewalk.kits.state import JSONState
 from ropewalk.kits.suspension import Interrupt, ResumeError, Suspend, Suspension
@@ -39,7 +39,7 @@ from ropewalk.outcomes import Failure, ModelOutcome, Retry, Stop, ToolsOutcome
 from ropewalk.run import current_run
 from ropewalk.tools import Tool, ToolBatch, ToolCall, error_result
 from ropewalk.types import Message, StreamEvent, ToolResult, ToolSpec, ToolUse, Usage
-from ropewalk.verdicts import Guide, Moment, Refuse, Replace, Verdict
+from ropewalk.verdicts import Moment, Refuse, Replace, Verdict
 
 if TYPE_CHECKING:  # what a type checker sees of the names that plugins bring
     from ropewalk_concurrency import ConcurrentInvocationMode as ConcurrentInvocationMode
@@ -69,7 +69,6 @@ __all__ = [
     "Denied",
     "EventLoopMetrics",
     "Failure",
-    "Guide",
     "HistoryEdit",
     "HistoryError",
     "IncompleteStreamError",

@@ -127,7 +127,7 @@ class Agent(AgentBase):
         check_trace_attributes(trace_attributes)
         self._cells: dict[str, JSONState] | None = None
         self._runs: list[Run] = []
-        self.suspension = None
+        self.suspension, self.log = None, None
         self._cancel_requested = False
         self._closed = False
         self._sandbox: Any = None
@@ -160,6 +160,10 @@ class Agent(AgentBase):
 
         for tool in self.hooks.provide_tools(self):
             self.tool_registry.add(tool)
+
+        known = self.hooks.read_records(self)
+        if known is not None:
+            self.restore(known)
 
         self.hooks.on_agent_ready(self)
 
@@ -253,7 +257,7 @@ class Agent(AgentBase):
         other.history = History(messages)
         other.state = JSONState(state)
         other.tool_registry = self.tool_registry.copy()
-        other._runs, other._cells, other.suspension = [], None, None
+        other._runs, other._cells, other.suspension, other.log = [], None, None, None
         other._cancel_requested = other._closed = False
         other._to_initialise = self.hooks
         self.hooks.on_agent_ready(other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from ropewalk.errors import MissingPluginError, SnapshotException
@@ -11,6 +12,7 @@ from ropewalk.kits.aio.blocking import run_blocking
 from ropewalk.kits.hooks.activation import require_owner
 from ropewalk.kits.identity import system_blocks
 from ropewalk.kits.json_values import unpacked
+from ropewalk.kits.log.standing import Standing
 from ropewalk.kits.messages.message_list import MessageList
 from ropewalk.kits.snapshot import Snapshot, capture, check, fields_of
 from ropewalk.kits.state import JSONState
@@ -21,6 +23,7 @@ from ropewalk.types import AgentInput, Message, SystemContentBlock
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
     from ropewalk.kits.hooks.facade import Hooks
+    from ropewalk.kits.log.fold import LogState
     from ropewalk.run import Run
 
 T = TypeVar("T")
@@ -38,6 +41,7 @@ class AgentBase:
         "_system",
         "history",
         "hooks",
+        "log",
         "name",
         "state",
         "suspension",
@@ -49,6 +53,8 @@ class AgentBase:
     state: JSONState
     suspension: Suspension | None
     """The paused run that the next call goes on with; None when there is none."""
+    log: Standing | None
+    """How the agent's log stands; None while it has none."""
     _cells: dict[str, JSONState] | None
     _closed: bool
     _sandbox: Any
@@ -148,6 +154,8 @@ class AgentBase:
         cell = self._cells.get(plugin)
         if cell is None:
             cell = self._cells[plugin] = JSONState()
+            if self.log is not None:
+                self.log.follow(plugin, cell)
 
         return cell
 
@@ -247,6 +255,51 @@ class AgentBase:
 
         if "system_prompt" in data:
             self._system = tuple(data["system_prompt"])
+
+        if self.log is not None:
+            self.log.agrees = False
+
+    # -- the log ---------------------------------------------------------------------------------------------------
+
+    @property
+    def session_manager(self) -> Any:
+        """The plugin that keeps the agent's log; None when nobody does."""
+        links = self.hooks.plan.read_records
+        return self.hooks.plugins[links[0].index] if links else None
+
+    def states(self) -> dict[str | None, JSONState]:
+        """The agent's own state, under None, and those of its plugins."""
+        found: dict[str | None, JSONState] = {None: self.state}
+        found.update(self._cells or {})
+        return found
+
+    def log_data(self) -> dict[str, Any]:
+        """The data of a `snapshot_loaded` record of the agent as it is."""
+        return {
+            "messages": list(self.messages),
+            "ids": list(self.history.ids),
+            "state": self.state.get(),
+            "cells": {name: cell.get() for name, cell in (self._cells or {}).items()},
+            "pause": self.suspension.to_dict() if self.suspension is not None else None,
+        }
+
+    def restore(self, known: LogState) -> None:
+        """Makes the agent what a log adds up to; a run that the log breaks off in can be gone on with.
+
+        Raises:
+            ResumeError: The paused run in it is of another version.
+        """
+        self.history = History.restored(known.messages, known.ids, known.next_id)
+        self.state = JSONState(known.state)
+        self._cells = {name: JSONState(values) for name, values in known.cells.items()}
+        pause = known.pause
+        if pause is not None and pause.kind == "crash":
+            pause = replace(pause, digest=self.history.digest(), length=len(self.messages))
+
+        self.suspension, self.log = pause, Standing()
+        self.log.agrees, self.log.nested = True, known.nested
+        for cell, state in self.states().items():
+            self.log.follow(cell, state)
 
     def _check_idle(self, what: str) -> None:
         if self._runs:

@@ -14,6 +14,7 @@ from ropewalk.kits.events import MessageAdded
 from ropewalk.kits.json_values import strict_json
 from ropewalk.loop.cycles import compose
 from ropewalk.loop.invocation import let_go
+from ropewalk.loop.log import begin_log, end_log
 from ropewalk.loop.tools_step import run_alone
 from ropewalk.run import Run
 from ropewalk.tools import Tool, ToolCall
@@ -71,7 +72,7 @@ async def _call(agent: Agent, tool: Tool, given: dict[str, Any], override: str |
         )
 
     try:
-        history.begin_run(run.journal)
+        await begin_log(run)
         compose(run)
         use: ToolUse = {"toolUseId": history.free_id(None, set()), "name": tool.tool_name, "input": strict_json(given)}
         text = (
@@ -88,7 +89,7 @@ async def _call(agent: Agent, tool: Tool, given: dict[str, Any], override: str |
 
         return result
     finally:
-        history.end_run()
+        end_log(run)
         let_go(run)
         if recorded:
             agent.release(run)

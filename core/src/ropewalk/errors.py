@@ -109,5 +109,9 @@ class ConcurrencyException(RopewalkError):
     """The agent is busy with another invocation."""
 
 
+class ToolOutcomeUnknownError(RopewalkError):
+    """A tool was running when its process ended, and is declared to fail the run then (`on_unknown="fail"`)."""
+
+
 class AgentClosedError(RopewalkError):
     """The agent was closed."""

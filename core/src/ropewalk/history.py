@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import ref
 
 from ropewalk.edits import HistoryEdit
 from ropewalk.errors import HistoryError
 from ropewalk.kits.aio.seam import current_seam
+from ropewalk.kits.log.records import Journal
 from ropewalk.kits.messages.chain import Chain
+from ropewalk.kits.messages.differences import added, common_start, redacted
 from ropewalk.kits.messages.message_list import MessageList
 from ropewalk.kits.messages.repair import repaired
 from ropewalk.kits.messages.rules import (
@@ -21,7 +23,6 @@ from ropewalk.kits.messages.rules import (
     tool_uses,
 )
 from ropewalk.kits.messages.view import HistoryView, Source
-from ropewalk.kits.records import Journal
 from ropewalk.types import ContentBlock, Message, ToolUse
 
 
@@ -106,8 +107,16 @@ class History:
 
     # -- writing during a run --------------------------------------------------------------------------------------
 
-    def add_user(self, blocks: Sequence[ContentBlock], metadata: Message | None = None) -> None:
-        """Adds user content: a new message, or merged into the last one when that is the user's too."""
+    def add_user(
+        self, blocks: Sequence[ContentBlock], metadata: Message | None = None, logged: Sequence[Any] | None = None
+    ) -> None:
+        """Adds user content: a new message, or merged into the last one when that is the user's too.
+
+        Args:
+            blocks: The content.
+            metadata: A message whose other keys a new message takes.
+            logged: What the log keeps of a new message in the blocks' place, when it has parts of them already.
+        """
         messages = self.messages
         last = messages[-1] if messages else None
         for block in blocks:
@@ -119,7 +128,10 @@ class History:
             return
 
         content = list(blocks)
-        self._append({**metadata, "content": content} if metadata is not None else {"role": "user", "content": content})
+        message: Message = (
+            {"role": "user", "content": content} if metadata is None else {**metadata, "content": content}
+        )
+        self._append(message, message if logged is None else {**message, "content": list(logged)})
 
     def add_assistant(self, message: Message) -> None:
         """Adds the model's message: a new one, or as the continuation of an assistant message that stands last."""
@@ -158,13 +170,11 @@ class History:
         mark = self.mark()
         before = list(self.messages)
         answered = bool(self.open_uses)
-        self._rewrite(repaired([*before, *messages], "the prompt", [*before, *messages]))
+        after = repaired([*before, *messages], "the prompt", [*before, *messages])
+        self._rewrite(after, "caller", "the prompt holds a conversation")
         if answered:
             results: list[ContentBlock] = [b for b in self.messages[len(before)]["content"] if "toolResult" in b]
             mark = Mark(len(before) + 1, {"role": "user", "content": results}, None)
-
-        if self.journal:
-            self._note_splice(-1, -1, messages, "caller", "the prompt holds a conversation")
 
         self.close_open_uses(OUTCOME_UNKNOWN)
         return mark
@@ -182,7 +192,11 @@ class History:
 
         if index >= 0:
             message = self.messages[index]
-            self._put(index, {**message, "content": _redacted(message["content"], text)})
+            if self.journal:
+                uses = [b["toolResult"]["toolUseId"] for b in message["content"] if "toolResult" in b]
+                self.journal.add("redacted", {"id": self.ids[index], "uses": uses})
+
+            self._put(index, {**message, "content": redacted(message["content"], text)})
 
     # -- undoing and splicing --------------------------------------------------------------------------------------
 
@@ -200,7 +214,7 @@ class History:
             self._put(mark.length - 1, mark.last)
 
         self._detach_views()
-        gone = self.ids[mark.length :]
+        gone = len(self.ids) - mark.length
         list.__delitem__(self.messages, slice(mark.length, None))
         del self.ids[mark.length :]
         self._fixes = {i: m for i, m in self._fixes.items() if i < mark.length}
@@ -208,7 +222,7 @@ class History:
         self.open_uses.clear()
         self.version += 1
         if self.journal and gone:
-            self._note_splice(gone[0], gone[-1], (), "kernel", "the run ended before an answer")
+            self._note_splice(mark.length, gone, 0, "kernel", "the run ended before an answer")
 
     def splice(self, edit: HistoryEdit, plugin: str) -> None:
         """Carries out one edit and repairs what it left invalid.
@@ -231,9 +245,8 @@ class History:
             )
 
         after = [*self.messages[:start], *edit.messages, *self.messages[end:]]
-        self._rewrite(repaired(after, f"the history as edited by plugin {plugin!r}", self.messages))
-        if self.journal:
-            self._note_splice(edit.first, edit.last, edit.messages, plugin, edit.reason)
+        fixed = repaired(after, f"the history as edited by plugin {plugin!r}", self.messages)
+        self._rewrite(fixed, plugin, edit.reason)
 
     # -- branches --------------------------------------------------------------------------------------------------
 
@@ -247,21 +260,15 @@ class History:
         other._rewrite(kept)
         return other
 
-    def append_block(self, base: Sequence[Message], grown: Sequence[Message]) -> None:
+    def append_block(self, base: Sequence[Message], grown: Sequence[Message], journal: Journal | None) -> None:
         """Appends what a branch has added to its `base`; when a run holds this history, as soon as that ends."""
-        same = 0
-        while same < min(len(base), len(grown)) and base[same] is grown[same]:
-            same += 1
-
-        block = list(grown[same:])
-        if same < len(base) and block:  # the branch's first input was merged into the last user message
-            known = base[same]["content"]
-            block[0] = {**block[0], "content": [b for b in block[0]["content"] if not any(b is k for k in known)]}
-
+        block = added(base, grown)
         if self.messages.locked:
             self._blocks.append(block)
         elif block:
+            self.journal = journal
             self._add_conversation(block)
+            self.journal = None
 
     # -- runs and the caller's edits -------------------------------------------------------------------------------
 
@@ -289,26 +296,14 @@ class History:
 
     def _adopt_edits(self, before: list[Message]) -> None:
         fixed = repaired(self.messages, "agent.messages", before)
-        same = 0
-        while same < min(len(before), len(fixed)) and fixed[same] is before[same]:
-            same += 1
-
-        kept = self.ids[:same]
-        gone = self.ids[same:]
-        self._rewrite(fixed, kept)
+        ids = self.ids[: common_start(before, fixed)]
+        list.__setitem__(self.messages, slice(None), before)
         self.messages.before_edit = None
-        if self.journal:
-            self._note_splice(
-                gone[0] if gone else -1,
-                gone[-1] if gone else -1,
-                tuple(fixed[same:]),
-                "caller",
-                "agent.messages was edited",
-            )
+        self._rewrite(fixed, "caller", "agent.messages was edited", ids)
 
     # -- the only places that write --------------------------------------------------------------------------------
 
-    def _append(self, message: Message) -> None:
+    def _append(self, message: Message, logged: Message | None = None) -> None:
         list.append(self.messages, message)
         self.ids.append(self._next_id)
         self._next_id += 1
@@ -317,7 +312,7 @@ class History:
             self._fixes[len(self.messages) - 1] = fixed
 
         if self.journal:
-            self.journal.add("message_appended", {"id": self.ids[-1], "message": message})
+            self.journal.add("message_appended", {"id": self.ids[-1], "message": logged or message})
 
     def _replace_last(self, message: Message) -> None:
         self._put(len(self.messages) - 1, message)
@@ -341,9 +336,14 @@ class History:
         if self.journal:
             self.journal.add("message_replaced", {"id": self.ids[index], "message": message})
 
-    def _rewrite(self, messages: list[Message], kept_ids: list[int] | None = None) -> None:
+    def _rewrite(
+        self, messages: list[Message], plugin: str = "kernel", reason: str = "", kept_ids: list[int] | None = None
+    ) -> None:
         """Puts other messages in place; those that are the same objects as before keep their ids."""
-        known = {id(m): i for m, i in zip(self.messages, self.ids, strict=False)} if kept_ids is None else {}
+        old, known = list(self.messages), {}
+        if kept_ids is None:
+            known = {id(m): i for m, i in zip(old, self.ids, strict=False)}
+
         ids = list(kept_ids or ())
         for message in messages[len(ids) :]:
             number = known.get(id(message))
@@ -354,27 +354,42 @@ class History:
 
         self._detach_views()
         fresh = list(messages)
+        before, self.ids = self.ids, ids
         list.__setitem__(self.messages, slice(None), fresh)
-        self.ids = ids
         self.version += 1
         self._chain.cut(0)
         self._seen = None
         self._fixes = {i: fixed for i, m in enumerate(fresh) if (fixed := sendable(m)) is not m}
-        last = fresh[-1] if fresh else None
+        self._find_open_uses()
+        if self.journal:
+            at = common_start(old, fresh)
+            end = common_start(old[at:][::-1], fresh[at:][::-1]) if before[at:] and ids[at:] else 0
+            while end and before[-end:] != ids[-end:]:  # the same objects under new ids count as others
+                end -= 1
+
+            self._note_splice(at, len(before) - end - at, len(ids) - end - at, plugin, reason)
+
+    def _find_open_uses(self) -> None:
+        last = self.messages[-1] if self.messages else None
         self.open_uses = {u["toolUseId"]: u for u in tool_uses(last)} if last and last["role"] == "assistant" else {}
 
-    def _note_splice(self, first: int, last: int, messages: Sequence[Message], plugin: str, reason: str) -> None:
+    def _note_splice(self, at: int, gone: int, come: int, plugin: str, reason: str) -> None:
         journal = self.journal
-        if journal is not None:
-            data = {"first": first, "last": last, "messages": list(messages), "plugin": plugin, "reason": reason}
-            journal.add("history_spliced", data)
+        if journal is not None and (gone or come):
+            data = {"at": at, "gone": gone, "ids": self.ids[at : at + come], "messages": self.messages[at : at + come]}
+            journal.add("history_spliced", {**data, "plugin": plugin, "reason": reason})
 
+    @classmethod
+    def restored(cls, messages: Sequence[Message], ids: Sequence[int], next_id: int) -> History:
+        """A history as a log has it."""
+        self = cls()
+        list.extend(self.messages, messages)
+        self.ids, self._next_id = list(ids), next_id
+        self._fixes = {i: fixed for i, m in enumerate(messages) if (fixed := sendable(m)) is not m}
+        self._find_open_uses()
+        return self
 
-def _redacted(content: list[ContentBlock], text: str) -> list[ContentBlock]:
-    kept: list[ContentBlock] = []
-    for block in content:
-        result = block.get("toolResult")
-        if result is not None:
-            kept.append({"toolResult": {**result, "content": [{"text": text}]}})
-
-    return kept or [{"text": text}]
+    @property
+    def next_id(self) -> int:
+        """The id of the next message."""
+        return self._next_id

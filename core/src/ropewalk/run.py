@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import ReferenceType
+from weakref import ReferenceType, ref
 
 from ropewalk.followers import Followed
 from ropewalk.history import History
@@ -15,8 +17,8 @@ from ropewalk.kits.aio.cancellation import Cancellation
 from ropewalk.kits.aio.channel import Channel
 from ropewalk.kits.aio.seam import current_seam
 from ropewalk.kits.json_values import packed, unpacked
+from ropewalk.kits.log.records import Journal, Record
 from ropewalk.kits.metrics import EventLoopMetrics
-from ropewalk.kits.records import Journal
 from ropewalk.kits.suspension import Effect, Interrupt, Suspend, Suspension, interrupt_id
 from ropewalk.tools import CancelSignal, ToolCall
 from ropewalk.types import Message, ToolResult, ToolUse
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from ropewalk.agent import Agent
     from ropewalk.invocation import CallOptions
     from ropewalk.kits.hooks.facade import Hooks
+    from ropewalk.kits.log.fold import LogState
     from ropewalk.kits.result import AgentResult
     from ropewalk.kits.suspension.state import Position
     from ropewalk.model import Model, ModelRequest
@@ -33,6 +36,10 @@ if TYPE_CHECKING:
 
 under_way: ContextVar[ReferenceType[Run] | None] = ContextVar("ropewalk_run", default=None)
 """The run that the code in this context is part of; weak, for contexts outlive runs."""
+
+
+inside: ContextVar[tuple[ReferenceType[Agent], Journal, str] | None] = ContextVar("ropewalk_inside", default=None)
+"""A sub-agent whose runs join another run's log, that run's journal, and the tool use that it answers."""
 
 
 def current_run() -> Run:
@@ -92,6 +99,7 @@ class Run(Followed):
         "invocation_state",
         "journal",
         "kept",
+        "logged",
         "memos",
         "metrics",
         "model",
@@ -115,6 +123,7 @@ class Run(Followed):
         "streamed",
         "tool_chain",
         "tools_chain",
+        "unknown",
     )
 
     def __init__(
@@ -164,6 +173,8 @@ class Run(Followed):
         self.memos: dict[str, Any] = {}
         self.kept: dict[str, ToolResult] = {}
         self.effects: dict[str, list[Effect]] = {}
+        self.logged: dict[str, ToolResult] = {}
+        self.unknown: dict[str, int] = {}
         self.once_results: dict[str, Any] = {}
         self.outcome: ModelOutcome | None = None
         self.outcome_gated = True
@@ -175,8 +186,13 @@ class Run(Followed):
     def use_hooks(self, hooks: Hooks) -> None:
         """Takes the agent's current hooks; the chains are composed anew by the loop."""
         self.show_to(hooks)
-        if hooks.plan.write_records and self.journal is None:
-            self.journal = Journal(self.id, self.resumed.records if self.resumed is not None else 0)
+        if self.journal is None:
+            number = self.resumed.records if self.resumed is not None else 0
+            nest = inside.get()
+            if hooks.plan.write_records:
+                self.journal = Journal(self.id, partial(_write, self.agent), number)
+            elif nest is not None and nest[0]() is self.agent:
+                self.journal = nest[1].nested(self.id, nest[2], number)
 
     # -- cancelling ------------------------------------------------------------------------------------------------
 
@@ -279,12 +295,30 @@ class Run(Followed):
 
         return await ask_model(self, request, purpose)
 
+    @contextmanager
+    def nesting(self, agent: Agent, use_id: str) -> Iterator[LogState | None]:
+        """See `ToolCall.nesting`."""
+        log = self.agent.log
+        known = log.nested.pop(use_id, None) if log is not None else None
+        if self.journal is None:
+            yield known
+            return
+
+        token = inside.set((ref(agent), self.journal, use_id))
+        try:
+            yield known
+        finally:
+            inside.reset(token)
+
     # -- the log ---------------------------------------------------------------------------------------------------
 
     async def commit(self) -> None:
-        """Writes what was noted since the last commit. Not interruptible: a half-written log helps nobody."""
+        """Writes what was noted since the last commit. Not interruptible: a half-written log helps nobody.
+
+        What could not be written is kept, and written before anything else the agent does.
+        """
         journal = self.journal
-        if journal is None:
+        if journal is None or not journal.pending:
             return
 
         task = asyncio.current_task()
@@ -295,8 +329,16 @@ class Run(Followed):
         try:
             async with journal.writing:  # tools that run at once commit at once; a store gets records in their order
                 records = journal.take()
-                if records:
-                    await self.hooks.write_records(records, self.agent)
+                try:
+                    if records:
+                        await journal.write(records)
+                except BaseException:
+                    journal.put_back(records)
+                    raise
         finally:
             if task is not None and parked:
                 self.cancellation.park(task)
+
+
+async def _write(agent: Agent, records: list[Record]) -> None:
+    await agent.hooks.write_records(records, agent)

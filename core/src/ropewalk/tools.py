@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ropewalk.types import Effect, OnUnknown, ToolResult, ToolSpec, ToolUse
 
 if TYPE_CHECKING:
+    from ropewalk.kits.log.fold import LogState
     from ropewalk.run import Run
 
 
@@ -114,6 +117,19 @@ class ToolCall:
     def interrupt(self, name: str, reason: Any = None, response: Any = None, *, where: str = "tool_call") -> Any:
         """Asks the agent's caller and pauses the call until there is an answer; see `Run.interrupt`."""
         return self._run.interrupt(name, reason, response, where=where, of=self.tool_use["toolUseId"])
+
+    @contextmanager
+    def nesting(self, agent: Any) -> Iterator[LogState | None]:
+        """Lets a sub-agent's run in the block be part of this run's log, unless the sub-agent has its own.
+
+        Args:
+            agent: The sub-agent.
+
+        Yields:
+            What the log knows of the sub-agent when this call goes on after its process ended; else None.
+        """
+        with self._run.nesting(agent, self.tool_use["toolUseId"]) as known:
+            yield known
 
     def emit(self, data: Any) -> None:
         """Shows an intermediate value to whoever follows the run (a `tool_stream` event). Never blocks."""

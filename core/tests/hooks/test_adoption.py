@@ -4,6 +4,8 @@ import pytest
 
 from ropewalk.errors import MissingPluginError, PluginError
 from ropewalk.kits.hooks import assemble
+from ropewalk.kits.hooks.parameters import REQUIRED_HOOKS
+from ropewalk.kits.hooks.signatures import HOOKS
 from ropewalk.markers import hookimpl
 
 OWNER = """
@@ -68,6 +70,46 @@ def test_a_value_and_a_plugin_of_one_name_are_refused_unless_they_are_one_object
 
     with pytest.raises(PluginError, match=r"two plugins of this agent are named 'my-strategy'.* retry_strategy="):
         names([Strategy()], retry_strategy=strategy)
+
+
+class Watcher:
+    name = "watcher"
+
+    @hookimpl
+    def on_agent_ready(self): ...
+
+    @hookimpl
+    def adopt(self, parameter, value): ...
+
+
+@pytest.mark.parametrize("parameter", REQUIRED_HOOKS)
+def test_a_plugin_that_cannot_do_the_work_of_a_parameter_is_refused(site, parameter):
+    site.plugin("owner", parameters=[parameter])
+    what = f"has no hook {' or '.join(REQUIRED_HOOKS[parameter])}, .* To fix it: .*plugins="
+
+    with pytest.raises(
+        ValueError, match=rf"Agent\({parameter}=\.\.\.\): plugin 'watcher' \(.*\.Watcher\) {what}"
+    ) as caught:
+        names(**{parameter: Watcher()})
+
+    assert isinstance(caught.value, PluginError)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "hook"), [(key, hook) for key, hooks in REQUIRED_HOOKS.items() for hook in hooks]
+)
+def test_any_plugin_that_can_do_the_work_of_a_parameter_is_taken(site, parameter, hook):
+    spec = HOOKS[hook]
+    source = f"{'async ' if spec.is_async else ''}def {hook}(self, {', '.join(spec.arguments)}): ..."
+    namespace: dict[str, object] = {}
+    exec(source, namespace)
+    value = type("Able", (), {"name": "able", hook: hookimpl(namespace[hook])})()
+
+    assert names(**{parameter: value}) == ["able"]
+
+
+def test_a_parameter_without_a_hook_of_its_own_takes_any_plugin(site):
+    assert names(memory_manager=Watcher()) == ["watcher"]
 
 
 # -- values that the owner adopts ------------------------------------------------------------------------------------

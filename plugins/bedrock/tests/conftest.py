@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ropewalk import ModelRequest
+from ropewalk.kits.messages.assembly import Assembly
 from ropewalk_bedrock import BedrockModel
 from ropewalk_testing.servers import BedrockServer
 
@@ -61,6 +62,20 @@ def drain() -> Callable[..., Any]:
 
     async def read(model: BedrockModel, request: ModelRequest) -> list[dict[str, Any]]:
         return [event async for event in model.stream(request)]
+
+    return read
+
+
+@pytest.fixture
+def outcome() -> Callable[..., Any]:
+    """Reads a model's whole stream and puts the answer together."""
+
+    async def read(model: BedrockModel, request: ModelRequest) -> Any:
+        assembly = Assembly()
+        async for event in model.stream(request):
+            assembly.feed(event)
+
+        return assembly.finish(lambda use_id, _: use_id)
 
     return read
 

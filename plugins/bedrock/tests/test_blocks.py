@@ -78,9 +78,7 @@ def test_an_empty_signature_is_no_signature(writer):
 def test_fields_of_others_are_left_out(writer):
     use = {"toolUseId": "T1", "name": "add", "input": {}, "reasoningSignature": "x"}
 
-    assert writer.write({"toolUse": use, "custom": 1}) == {
-        "toolUse": {"toolUseId": "T1", "name": "add", "input": {}}
-    }
+    assert writer.write({"toolUse": use, "custom": 1}) == {"toolUse": {"toolUseId": "T1", "name": "add", "input": {}}}
 
 
 def test_lone_surrogates_are_replaced(writer):
@@ -111,7 +109,11 @@ def test_a_tool_result_may_hold_pictures_and_documents(writer):
     }
 
     assert writer.write({"toolResult": result}) == {
-        "toolResult": {"toolUseId": "T1", "status": "error", "content": [{"text": "x"}, {"json": {"a": 1}}, {"image": PNG}]}
+        "toolResult": {
+            "toolUseId": "T1",
+            "status": "error",
+            "content": [{"text": "x"}, {"json": {"a": 1}}, {"image": PNG}],
+        }
     }
 
 
@@ -159,7 +161,9 @@ def test_a_location_of_s3_may_be_given_in_another_form(writer):
 
 def test_names_of_documents_are_legal_and_one_of_a_kind(writer):
     def name(given):
-        return writer.write({"document": {"format": "pdf", "name": given, "source": {"bytes": b"x"}}})["document"]["name"]
+        return writer.write({"document": {"format": "pdf", "name": given, "source": {"bytes": b"x"}}})["document"][
+            "name"
+        ]
 
     assert name("a_b/c.pdf") == "a-b-c-pdf"
     assert name("a_b/c.pdf") == "a-b-c-pdf (2)"

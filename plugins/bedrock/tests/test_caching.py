@@ -61,7 +61,11 @@ def test_at_most_four_points_are_sent_and_the_last_turn_keeps_its_own(long_conve
 @pytest.mark.parametrize("auto", [{"strategy": "auto"}, None], ids=["auto", "manual"])
 def test_no_point_is_first_in_a_message_or_after_thinking_or_doubled(request_of, auto):
     request = request_of(
-        user(POINT, "q"), model("a", THOUGHT, POINT), user("q", POINT, POINT), model(THOUGHT, POINT, "a"), user(POINT, "x")
+        user(POINT, "q"),
+        model("a", THOUGHT, POINT),
+        user("q", POINT, POINT),
+        model(THOUGHT, POINT, "a"),
+        user(POINT, "x"),
     )
 
     messages = converse_arguments(request, Settings(cache_config=auto))["messages"]
@@ -74,12 +78,12 @@ def test_no_point_is_first_in_a_message_or_after_thinking_or_doubled(request_of,
     assert [points(message["content"]) for message in messages[:4]] == [[], [], [1], []]
 
 
-def test_auto_sets_one_point_at_the_end_of_the_last_user_turn(request_of):
-    request = request_of(user("q1"), model("a1"), user("q2"))
+def test_auto_sets_points_at_the_ends_of_the_last_two_user_turns(request_of):
+    request = request_of(user("q1"), model("a1"), user("q2"), model("a2"), user("q3"))
 
     messages = converse_arguments(request, Settings(cache_config={"strategy": "auto", "ttl": "1h"}))["messages"]
 
-    assert [points(m["content"]) for m in messages] == [[], [], [1]]
+    assert [points(m["content"]) for m in messages] == [[], [], [1], [], [1]]
     assert messages[-1]["content"][-1] == {"cachePoint": {"type": "default", "ttl": "1h"}}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
 
@@ -16,6 +17,7 @@ from ropewalk.errors import (
 )
 from ropewalk.kits.model_errors import ModelAuthError, ModelRequestError, ModelUnavailableError
 from ropewalk_bedrock import BedrockModel
+from ropewalk_bedrock.errors import translated
 from ropewalk_testing import turn
 from ropewalk_testing.servers import CUT, error_frame, event_frame, http_fault, stream_fault
 
@@ -36,7 +38,11 @@ ANSWERED = {
     ),
     "denied": (http_fault(403, "AccessDeniedException", "no access to it"), ModelAuthError, "no access to it"),
     "expired": (http_fault(403, "ExpiredTokenException", EXPIRED), ModelAuthError, EXPIRED),
-    "unknown key": (http_fault(403, "UnrecognizedClientException", "The security token is invalid"), ModelAuthError, "inv"),
+    "unknown key": (
+        http_fault(403, "UnrecognizedClientException", "The security token is invalid"),
+        ModelAuthError,
+        "inv",
+    ),
     "unknown model": (
         http_fault(400, "ValidationException", "The provided model identifier is invalid."),
         UnknownModelError,
@@ -82,9 +88,12 @@ async def test_an_error_inside_the_stream(bedrock, request_of, code, kind, model
     model, _ = bedrock([stream_fault(code, "it broke", after=["half"], modelled=modelled)])
     came = []
 
-    with pytest.raises(ModelError, match="it broke") as caught:
+    async def read():
         async for event in model.stream(request_of()):
-            came.append(event)
+            came.append(event)  # noqa: PERF401 - what came before the error counts
+
+    with pytest.raises(ModelError, match="it broke") as caught:
+        await read()
 
     assert type(caught.value) is kind
     assert caught.value.code == code
@@ -184,7 +193,9 @@ async def test_text_that_is_no_utf_8_is_a_malformed_stream(bedrock, request_of, 
         await drain(model, request_of())
 
 
-@pytest.mark.parametrize("delta", [{"text": None}, {"text": "a", "citation": {}}, {"toolUse": {"input": None}, "text": "a"}])
+@pytest.mark.parametrize(
+    "delta", [{"text": None}, {"text": "a", "citation": {}}, {"toolUse": {"input": None}, "text": "a"}]
+)
 async def test_a_delta_of_nothing_or_of_two_things_is_a_malformed_stream(bedrock, request_of, drain, delta):
     model, _ = bedrock([turn(raw=[("contentBlockDelta", {"contentBlockIndex": 0, "delta": delta})])])
 
@@ -206,9 +217,7 @@ async def test_an_error_frame_keeps_its_code_and_text(bedrock, request_of, drain
 # -- before the line ---------------------------------------------------------------------------------------------
 
 
-async def test_missing_credentials_are_one_error_that_says_the_ways_to_fix_it(
-    monkeypatch, bedrock, request_of, drain
-):
+async def test_missing_credentials_are_one_error_that_says_the_ways_to_fix_it(monkeypatch, bedrock, request_of, drain):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     model, server = bedrock(["never"])
@@ -238,6 +247,24 @@ async def test_a_region_that_is_no_name_is_refused(request_of, drain):
         await drain(BedrockModel(region_name="not a region!"), request_of())
 
 
+@pytest.mark.parametrize(
+    ("errno", "kind"), [(socket.EAI_NONAME, ModelRequestError), (socket.EAI_AGAIN, ModelUnavailableError)]
+)
+def test_a_host_that_does_not_exist_is_told_apart_from_a_name_server_that_does_not_answer(errno, kind):
+    from botocore.exceptions import EndpointConnectionError
+    from urllib3.exceptions import NameResolutionError
+
+    reason = socket.gaierror(errno, "cannot be resolved")
+    failed = NameResolutionError("bedrock-runtime.eu-nowhere-1.amazonaws.com", None, reason)
+    failed.__cause__ = reason
+    error = EndpointConnectionError(endpoint_url="https://bedrock-runtime.eu-nowhere-1.amazonaws.com", error=failed)
+
+    told = translated(error, "m", "eu-nowhere-1")
+
+    assert type(told) is kind
+    assert "eu-nowhere-1.amazonaws.com" in str(told)
+
+
 async def test_an_argument_that_boto3_does_not_know_is_refused_by_name(bedrock, request_of, drain):
     model, _ = bedrock(["never"], additional_args={"fooBar": 1})
 
@@ -255,7 +282,9 @@ async def test_a_failed_call_leaves_the_model_usable(bedrock, request_of, drain)
 
 
 async def test_many_failures_at_once_reach_their_own_callers(bedrock, request_of, drain):
-    model, _ = bedrock(lambda received: http_fault(400, "ValidationException", received.body["messages"][0]["content"][0]["text"]))
+    model, _ = bedrock(
+        lambda received: http_fault(400, "ValidationException", received.body["messages"][0]["content"][0]["text"])
+    )
 
     results = await asyncio.gather(*[drain(model, request_of(f"q{n}")) for n in range(5)], return_exceptions=True)
 

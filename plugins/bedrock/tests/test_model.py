@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import threading
-from contextlib import aclosing
 
 import pytest
 
-from ropewalk import Agent
 from ropewalk.errors import IncompleteStreamError, ModelError
-from ropewalk.kits.messages.assembly import Assembly
 from ropewalk.model import Model
 from ropewalk_bedrock import BedrockModel
 from ropewalk_testing import text, turn, use
 from ropewalk_testing.servers import event_frame, http_fault
-
-
-async def outcome(model, request):
-    assembly = Assembly()
-    async for event in model.stream(request):
-        assembly.feed(event)
-
-    return assembly.finish(lambda use_id, _: use_id)
 
 
 def test_it_is_a_model():
@@ -31,7 +18,7 @@ def test_it_is_a_model():
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
-async def test_a_tool_turn_through_boto3(bedrock, request_of, streaming):
+async def test_a_tool_turn_through_boto3(bedrock, request_of, streaming, outcome):
     script = [turn(text("I add."), use("add", {"a": 1, "b": [True, None, "zwölf"]}, id="T1"), deltas=5, usage=(11, 7))]
     model, server = bedrock(script, streaming=streaming)
 
@@ -130,7 +117,7 @@ async def test_an_arn_is_a_model_id(bedrock, request_of, drain):
     assert server.requests[0].model == arn
 
 
-async def test_thinking_and_media_go_over_the_wire_as_bytes(bedrock, request_of):
+async def test_thinking_and_media_go_over_the_wire_as_bytes(bedrock, request_of, outcome):
     thought = {"reasoningContent": {"redactedContent": b"\x00\x01\xff"}}
     model, server = bedrock([[thought, text("so")], "ok"])
 
@@ -145,7 +132,7 @@ async def test_thinking_and_media_go_over_the_wire_as_bytes(bedrock, request_of)
     assert messages[2]["content"][0] == {"image": {"format": "png", "source": {"bytes": "iVBORw=="}}}
 
 
-async def test_citations_are_kept_and_sent_back(bedrock, request_of):
+async def test_citations_are_kept_and_sent_back(bedrock, request_of, outcome):
     citation = {"title": "T", "sourceContent": [{"text": "c"}], "location": {"documentChar": {"documentIndex": 0}}}
     events = [
         ("messageStart", {"role": "assistant"}),
@@ -164,144 +151,6 @@ async def test_citations_are_kept_and_sent_back(bedrock, request_of):
     assert server.requests[1].body["messages"][1]["content"] == [block]
 
 
-# -- connections -------------------------------------------------------------------------------------------------
-
-
-def test_a_hundred_synchronous_calls_use_one_connection(bedrock):
-    model, server = bedrock(["hi"] * 100)
-    agent = Agent(model=model, callback_handler=None)
-
-    for number in range(100):
-        agent(f"q{number}")
-
-    assert (server.calls, server.connections) == (100, 1)
-
-
-def test_two_event_loops_in_a_row_use_one_connection(bedrock, request_of, drain):
-    model, server = bedrock(["hi", "ho"])
-
-    for _ in range(2):
-        asyncio.run(drain(model, request_of()))
-
-    assert (server.calls, server.connections) == (2, 1)
-
-
-async def test_an_error_answer_does_not_cost_the_connection(bedrock, request_of, drain):
-    model, server = bedrock([http_fault(429), "hi"])
-    with pytest.raises(Exception, match="scripted"):
-        await drain(model, request_of())
-
-    await drain(model, request_of())
-
-    assert server.connections == 1
-
-
-async def test_many_streams_at_once_are_kept_apart(bedrock, request_of):
-    model, server = bedrock(lambda received: received.body["messages"][0]["content"][0]["text"])
-
-    results = await asyncio.gather(*[outcome(model, request_of(f"q{n}")) for n in range(20)])
-
-    assert [result.message["content"] for result in results] == [[{"text": f"q{n}"}] for n in range(20)]
-    assert server.calls == 20
-
-
-async def test_a_closed_model_can_be_used_again(bedrock, request_of, drain):
-    model, server = bedrock(["hi", "ho"])
-    await drain(model, request_of())
-
-    model.close()
-
-    assert await drain(model, request_of())
-    assert server.connections == 2
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # forks with threads, as servers do
-def test_a_forked_child_has_a_client_of_its_own(bedrock, request_of, drain):
-    model, server = bedrock(["hi", "of the child", "ho"])
-    asyncio.run(drain(model, request_of()))
-
-    child = os.fork()
-    if child == 0:
-        try:
-            asyncio.run(drain(model, request_of()))
-            os._exit(0)
-        except BaseException:
-            os._exit(1)
-
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    asyncio.run(drain(model, request_of()))
-    assert [received.connection for received in server.requests] == [1, 2, 1]
-
-
-# -- cancelling --------------------------------------------------------------------------------------------------
-
-
-STALLS = {
-    "in the stream": turn("half", stall=True),
-    "before the first byte": turn(stall=True),
-    "in a tool input": turn(use("add", {"a": 1}), stall=True),
-}
-
-
-@pytest.mark.parametrize("stalled", STALLS.values(), ids=STALLS)
-@pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
-async def test_cancelling_closes_the_connection_while_the_provider_is_silent(
-    bedrock, request_of, drain, stalled, streaming
-):
-    model, server = bedrock([stalled, "and on"], streaming=streaming)
-    task = asyncio.create_task(drain(model, request_of()))
-    await asyncio.to_thread(server.stalled.wait, 10)
-
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-    await asyncio.to_thread(server.wait_streams_closed, 1.0)
-    assert await drain(model, request_of())
-
-
-async def test_closing_the_iterator_closes_the_connection(bedrock, request_of):
-    model, server = bedrock([turn("half", stall=True)])
-
-    async with aclosing(model.stream(request_of())) as events:
-        async for event in events:
-            if "contentBlockDelta" in event:
-                break
-
-    await asyncio.to_thread(server.wait_streams_closed, 1.0)
-
-
-async def test_cancelling_one_stream_leaves_the_others_alone(bedrock, request_of):
-    go = threading.Event()
-    model, server = bedrock(
-        lambda received: turn("half", stall=True if "stop" in str(received.body) else go)
-    )
-    kept = asyncio.create_task(outcome(model, request_of("keep")))
-    stopped = asyncio.create_task(outcome(model, request_of("stop")))
-    while server.open_streams < 2:  # noqa: ASYNC110 - the server lives in other threads
-        await asyncio.sleep(0.01)
-
-    stopped.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await stopped
-
-    go.set()
-    assert (await kept).message["content"] == [{"text": "half"}]
-
-
-def test_an_agent_is_cancelled_while_the_provider_is_silent(bedrock):
-    model, server = bedrock([turn("half", stall=True), "and on"])
-    agent = Agent(model=model, callback_handler=None)
-    threading.Thread(target=lambda: (server.stalled.wait(10), agent.cancel())).start()
-
-    result = agent("go")
-
-    assert result.stop_reason == "cancelled"
-    server.wait_streams_closed(1.0)
-    assert str(agent("on")) == "and on\n"
-
-
 # -- odd streams -------------------------------------------------------------------------------------------------
 
 
@@ -314,7 +163,12 @@ END = ("contentBlockStop", {"contentBlockIndex": 0})
 
 ODD = {
     "unknown events": [("novelty", {"a": 1}), START, ("ping", {}), said(0, "hi"), END, STOP],
-    "unknown deltas": [START, ("contentBlockDelta", {"contentBlockIndex": 1, "delta": {"smell": "x"}}), said(0, "hi"), STOP],
+    "unknown deltas": [
+        START,
+        ("contentBlockDelta", {"contentBlockIndex": 1, "delta": {"smell": "x"}}),
+        said(0, "hi"),
+        STOP,
+    ],
     "nulls": [START, ("contentBlockDelta", {"contentBlockIndex": 0, "delta": None}), said(0, "hi"), END, STOP],
     "no block stop": [START, said(0, "hi"), STOP],
     "two block stops": [START, said(0, "hi"), END, END, STOP],
@@ -328,7 +182,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("events", ODD.values(), ids=ODD)
-async def test_an_odd_stream_still_says_what_it_says(bedrock, request_of, events):
+async def test_an_odd_stream_still_says_what_it_says(bedrock, request_of, events, outcome):
     model, _ = bedrock([turn(raw=events)])
 
     result = await outcome(model, request_of())
@@ -337,19 +191,25 @@ async def test_an_odd_stream_still_says_what_it_says(bedrock, request_of, events
     assert result.stop_reason == "end_turn"
 
 
-async def test_an_unknown_stop_reason_passes_through(bedrock, request_of):
+async def test_an_unknown_stop_reason_passes_through(bedrock, request_of, outcome):
     model, _ = bedrock([turn("hi", stop="out_of_ink")])
 
     assert (await outcome(model, request_of())).stop_reason == "out_of_ink"
 
 
-async def test_a_giant_delta_is_one_text(bedrock, request_of):
+async def test_an_answer_cut_by_the_full_window_is_one_cut_at_the_token_limit(bedrock, request_of, outcome):
+    model, _ = bedrock([turn("hi", stop="model_context_window_exceeded")])
+
+    assert (await outcome(model, request_of())).stop_reason == "max_tokens"
+
+
+async def test_a_giant_delta_is_one_text(bedrock, request_of, outcome):
     model, _ = bedrock([turn("x" * 3_000_000)])
 
     assert len((await outcome(model, request_of())).message["content"][0]["text"]) == 3_000_000
 
 
-async def test_an_event_that_comes_byte_by_byte_is_one_event(bedrock, request_of):
+async def test_an_event_that_comes_byte_by_byte_is_one_event(bedrock, request_of, outcome):
     frames = b"".join(event_frame(*event) for event in (START, said(0, "hi"), END, STOP))
     model, _ = bedrock([turn(raw=[bytes([byte]) for byte in frames])])
 
@@ -357,7 +217,7 @@ async def test_an_event_that_comes_byte_by_byte_is_one_event(bedrock, request_of
 
 
 @pytest.mark.parametrize("events", [[], [START], [START, said(0, "hi"), END]], ids=["nothing", "start", "no stop"])
-async def test_a_stream_that_just_ends_is_incomplete(bedrock, request_of, events):
+async def test_a_stream_that_just_ends_is_incomplete(bedrock, request_of, events, outcome):
     model, _ = bedrock([turn(raw=events)])
 
     with pytest.raises(IncompleteStreamError):

@@ -34,7 +34,8 @@ def test_only_role_and_content_are_sent_and_the_conversation_is_not_written_to(r
 def test_every_setting_has_its_place_in_the_request(request_of):
     settings = Settings(
         model_id="m", max_tokens=10, temperature=0.0, top_p=0.5, stop_sequences=["END"],
-        guardrail_id="g", guardrail_version="3", guardrail_trace="enabled_full", guardrail_stream_processing_mode="async",
+        guardrail_id="g", guardrail_version="3", guardrail_trace="enabled_full",
+        guardrail_stream_processing_mode="async",
         additional_request_fields={"top_k": 5}, additional_response_field_paths=["/stop_sequence"],
         additional_args={"performanceConfig": {"latency": "optimized"}}, service_tier="flex",
     )  # fmt: skip
@@ -168,6 +169,21 @@ def test_only_what_is_counted_is_sent_for_counting(request_of, spec):
     assert arguments["input"]["converse"].keys() == {
         "messages", "system", "toolConfig", "additionalModelRequestFields",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model_id", "counted"),
+    [
+        ("us.anthropic.claude-sonnet-4-20250514-v1:0", "anthropic.claude-sonnet-4-20250514-v1:0"),
+        ("global.amazon.nova-2-lite-v1:0", "amazon.nova-2-lite-v1:0"),
+        ("anthropic.claude-v2:1", "anthropic.claude-v2:1"),
+        ("arn:aws:bedrock:us-east-1:1:application-inference-profile/x", None),
+    ],
+)
+def test_the_model_counts_not_its_profile(request_of, model_id, counted):
+    arguments = count_arguments(request_of(), Settings(model_id=model_id))
+
+    assert arguments["modelId"] == (counted or model_id)
 
 
 # -- guardrails --------------------------------------------------------------------------------------------------

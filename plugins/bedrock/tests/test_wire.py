@@ -72,6 +72,14 @@ def test_a_connection_that_is_made_after_the_end_is_ended_at_once(watched, pair)
     assert ended(pair[1])
 
 
+def test_a_request_of_an_ended_call_is_not_sent(watched, pair):
+    wire = Wire()
+    wire.end()
+
+    with wire, pytest.raises(ConnectionAbortedError):
+        watched(None).putrequest()
+
+
 def test_a_connection_that_forgot_its_socket_is_ended_too(watched, pair):
     wire = Wire()
     with wire:

@@ -52,7 +52,7 @@ def waiting_for():
 
     def seats(agent):
         (plugin,) = (plugin for plugin in agent.hooks.plugins if plugin.name == "concurrency")
-        book = plugin._books.get(agent)
+        book = plugin._books._by_agent.get(agent)
         return sum(len(flight.seats) for flight in book._flights) if book is not None else 0
 
     async def wait(agent, count):

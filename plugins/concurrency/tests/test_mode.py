@@ -42,7 +42,7 @@ def test_throw_keeps_the_options_of_the_plugin():
     configured = ("concurrency", {"remember_seconds": 60})
     agent = Agent(plugins=[configured], concurrent_invocation_mode=THROW)
     assert plugins(agent) == [ConcurrencyPlugin]
-    assert [plugin._seconds for plugin in agent.hooks.plugins if plugin.name == "concurrency"] == [60]
+    assert [plugin._books._seconds for plugin in agent.hooks.plugins if plugin.name == "concurrency"] == [60]
 
 
 @pytest.mark.parametrize("value", ["often", 1, None, ..., ConcurrentInvocationMode], ids=repr)

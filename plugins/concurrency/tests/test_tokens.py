@@ -565,7 +565,7 @@ def test_a_book_is_safe_between_threads():
     found = {}
 
     def use_it(run):
-        flight = book.begin(run.options, run.options.given["idempotency_token"], agent)
+        flight = book.begin(run.id, run.options.given["idempotency_token"], agent)
         found[run.id] = flight.call
 
     threads = [threading.Thread(target=use_it, args=(run,)) for run in agent._runs]
@@ -579,3 +579,72 @@ def test_a_book_is_safe_between_threads():
 
 def test_the_plugin_is_active_unasked():
     assert any(isinstance(plugin, ConcurrencyPlugin) for plugin in Agent().hooks.plugins)
+
+
+def links_around(agent):
+    return [link.plugin_name for link in agent.hooks.plan.around_invocation]
+
+
+async def test_only_agents_that_got_a_token_pay_for_tokens():
+    agent = Agent(model=ScriptedModel(["one", "two", "three", "four"]), callback_handler=None)
+    await agent.invoke_async("hi")
+    await agent.invoke_async("hi", idempotency_token=None)
+    assert links_around(agent) == []
+    for token in ("T", "U"):
+        await agent.invoke_async("hi", idempotency_token=token)
+        assert links_around(agent) == ["concurrency-tokens"]
+
+    assert links_around(Agent()) == []
+
+
+async def test_tokens_stand_outside_of_what_wraps_the_call():
+    class Inner:
+        name = "inner"
+        order = -999
+
+        @hookimpl
+        async def around_invocation(self, invocation, call_next):
+            return await call_next(invocation)
+
+    agent = Agent(model=ScriptedModel(["one"]), plugins=[Inner()], callback_handler=None)
+    await agent.invoke_async("hi", idempotency_token="T")
+    assert links_around(agent) == ["concurrency-tokens", "inner"]
+
+
+async def test_a_token_that_was_refused_on_a_busy_agent_is_known_at_the_next_call(silent_agent, waiting_for):
+    agent = silent_agent()
+    without = asyncio.create_task(agent.invoke_async("go"))
+    await agent.model.wait_stalled()
+    with pytest.raises(ConcurrencyException):
+        await agent.invoke_async("go", idempotency_token="T")
+
+    agent.model.release()
+    await without
+    agent.model = ScriptedModel([turn("second", stall=True, stall_first=True)])
+    first = awaited(agent, "T")
+    await agent.model.wait_stalled()
+    second = awaited(agent, "T")
+    await waiting_for(agent, 1)
+    agent.model.release()
+    assert await second is await first
+
+
+async def test_threads_that_bring_an_agent_its_first_tokens_at_once_give_it_one_keeper(silent_agent):
+    agent = silent_agent()
+    first = asyncio.create_task(agent.invoke_async("go"))
+    await agent.model.wait_stalled()
+    calls = [called_in_thread(agent, number) for number in range(8)]
+    await asyncio.wait(calls)
+    assert all(isinstance(call.exception(), ConcurrencyException) for call in calls)
+    assert links_around(agent) == ["concurrency-tokens"]
+    agent.model.release()
+    await first
+
+
+async def test_a_clone_of_an_agent_with_tokens_has_a_book_of_its_own():
+    agent = Agent(
+        model=ScriptedModel(["one", "two"]), plugins=[("concurrency", {"remember_seconds": 60})], callback_handler=None
+    )
+    first = await agent.invoke_async("hi", idempotency_token="T")
+    other = await agent.clone().invoke_async("hi", idempotency_token="T")
+    assert [str(first), str(other)] == ["one\n", "two\n"]

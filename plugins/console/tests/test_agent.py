@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ropewalk import Agent, ModelThrottledException, PluginError, hookimpl
+from ropewalk import Agent, ModelError, ModelThrottledException, PluginError, hookimpl
 from ropewalk_console import CompositeCallbackHandler, PrintingCallbackHandler, null_callback_handler
 from ropewalk_testing import ScriptedModel, turn, use
 
@@ -36,7 +36,7 @@ SCRIPT = (["I add. ", use("add", {"a": 1}, id="A")], turn("It is 3.", deltas=2))
 def test_an_agent_prints_unless_told_otherwise(capsys):
     agent(*SCRIPT)("hi")
 
-    assert capsys.readouterr().out == "I add. \nTool #1: add\nIt is 3."
+    assert capsys.readouterr().out == "I add. \nTool #1: add\nIt is 3.\n"
 
 
 @pytest.mark.parametrize("options", [{"callback_handler": None}, {"callback_handler": null_callback_handler}])
@@ -55,11 +55,18 @@ def test_the_printing_handler_prints_what_the_default_prints(capsys):
     assert capsys.readouterr().out == expected
 
 
+def test_an_error_after_a_part_of_the_answer_starts_on_a_line_of_its_own(capsys):
+    with pytest.raises(ModelError):
+        agent(turn("half", error=ModelError("gone")), retry_strategy=None)("hi")
+
+    assert capsys.readouterr().out == "half\n"
+
+
 def test_a_retry_after_a_part_of_the_answer_is_announced(capsys):
     agent(turn("half", error=ModelThrottledException("slow down")), "whole", plugins=[RetryOnce()])("hi")
 
-    half, note, whole = capsys.readouterr().out.split("\n")
-    assert (half, whole) == ("half", "whole")
+    half, note, whole, rest = capsys.readouterr().out.split("\n")
+    assert (half, whole, rest) == ("half", "whole", "")
     assert note.startswith("[the answer starts again: ")
 
 

@@ -14,6 +14,7 @@ from ropewalk.kits.events import (
     RawDelta,
     ReasoningDelta,
     RunEnded,
+    RunFailed,
     TextDelta,
     ToolInputDelta,
     ToolStreamed,
@@ -69,17 +70,42 @@ def test_tools_are_numbered_per_agent(agent, capsys):
     assert capsys.readouterr().out == "\nTool #1: add\n\nTool #2: add\n\nTool #1: add\n"
 
 
-async def test_a_discarded_attempt_is_announced(capsys):
-    await ConsolePlugin().on_event(AttemptDiscarded(1, "throttled"))
-    await ConsolePlugin().on_event(CycleStarted(0))
+async def test_a_discarded_attempt_is_announced(agent, capsys):
+    await ConsolePlugin().on_event(AttemptDiscarded(1, "throttled"), agent)
+    await ConsolePlugin().on_event(CycleStarted(0), agent)
 
     assert capsys.readouterr().out == "\n[the answer starts again: throttled]\n"
+
+
+@pytest.mark.parametrize("end", [RunEnded(None), RunFailed(ValueError("late"))], ids=["ended", "failed"])
+async def test_the_end_of_a_run_ends_its_line_once(agent, capsys, end):
+    console = ConsolePlugin()
+    console.on_delta(text("It is 3."), agent)
+    console.on_delta(text(""), agent)
+    await console.on_event(CycleStarted(1), agent)
+    for _ in range(2):
+        await console.on_event(end, agent)
+
+    assert capsys.readouterr().out == "It is 3.\n"
+
+
+@pytest.mark.parametrize("last", [text("It is 3.\n"), tool("add"), text("")], ids=["text", "tool", "nothing"])
+async def test_a_line_that_has_ended_is_not_ended_again(agent, capsys, last):
+    console, other = ConsolePlugin(), FakeAgent()
+    console.on_delta(last, agent)
+    console.on_delta(text("of another agent"), other)
+    before = capsys.readouterr().out
+    await console.on_event(RunEnded(None), agent)
+
+    assert before
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("make", [ConsolePlugin, lambda: CallbackPlugin(later)])
 async def test_an_agent_is_not_kept_alive(make):
     plugin, agent = make(), FakeAgent()
     plugin.on_delta(tool("add"), agent)
+    plugin.on_delta(text("half a line"), agent)
     gone = weakref.ref(agent)
 
     del agent

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ropewalk import Agent, ConcurrentToolExecutor, PluginError, SequentialToolExecutor
+from ropewalk import Agent, BeforeToolCallEvent, ConcurrentToolExecutor, PluginError, SequentialToolExecutor
 from ropewalk.tools import ToolCall
 from ropewalk.types import ToolResult
 from ropewalk_testing import ScriptedModel, assert_valid_history, use
@@ -153,4 +153,82 @@ async def test_a_run_whose_task_is_cancelled_ends_its_calls():
         await running
 
     assert ended == [0, 1, 2]
+    assert_valid_history(agent.messages)
+
+
+# -- interrupts ----------------------------------------------------------------------------------------------------
+
+
+def answers(*pairs: Any) -> list[Any]:
+    return [{"interruptResponse": {"interruptId": each.id, "response": response}} for each, response in pairs]
+
+
+def asking(started: list[Any], ended: list[Any]) -> Probe:
+    """A tool of whose calls 0 and 2 ask."""
+
+    async def body(call: ToolCall) -> str:
+        place = call.tool_use["input"]["i"]
+        started.append(place)
+        await asyncio.sleep(0)
+        answer = None if place == 1 else call.interrupt("go on", place)
+        ended.append(place)
+        return f"{place}: {answer}"
+
+    return Probe("probe", body)
+
+
+@pytest.mark.parametrize("executor", [None, ConcurrentToolExecutor(), ConcurrentToolExecutor(3)], ids=repr)
+async def test_concurrent_calls_ask_together_and_the_others_come_to_their_end(executor):
+    started: list[Any] = []
+    ended: list[Any] = []
+    parameters = {} if executor is None else {"tool_executor": executor}
+    agent = agent_with([asking(started, ended)], three(), "done", **parameters)
+
+    result = await agent.invoke_async("go")
+
+    assert sorted(each.reason for each in result.interrupts or ()) == [0, 2]
+    assert (sorted(started), ended) == ([0, 1, 2], [1])
+    questions = {each.reason: each for each in result.interrupts or ()}
+
+    result = await agent.invoke_async(answers((questions[2], "c")))
+    assert [each.reason for each in result.interrupts or ()] == [0]
+    result = await agent.invoke_async(answers((questions[0], "a")))
+
+    assert (str(result), ended) == ("done\n", [1, 2, 0])
+    assert [each["content"][0]["text"] for each in results_of(agent)] == ["0: a", "1: None", "2: c"]
+    assert_valid_history(agent.messages)
+
+
+@pytest.mark.parametrize("executor", [SequentialToolExecutor(), ConcurrentToolExecutor(1)], ids=repr)
+async def test_calls_one_after_the_other_stop_at_the_first_question(executor):
+    started: list[Any] = []
+    ended: list[Any] = []
+    agent = agent_with([asking(started, ended)], three(), "done", tool_executor=executor)
+
+    (first,) = (await agent.invoke_async("go")).interrupts or ()
+    assert (first.reason, started, ended) == (0, [0], [])
+    (second,) = (await agent.invoke_async(answers((first, "a")))).interrupts or ()
+    assert (second.reason, started, ended) == (2, [0, 0, 1, 2], [0, 1])
+    result = await agent.invoke_async(answers((second, "c")))
+
+    assert (str(result), started, ended) == ("done\n", [0, 0, 1, 2, 2], [0, 1, 2])
+    assert [each["content"][0]["text"] for each in results_of(agent)] == ["0: a", "1: None", "2: c"]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS, ids=repr)
+async def test_an_error_of_a_hook_beside_a_question_ends_the_run(executor):
+    """The error is the caller's business at once; the question is not asked."""
+
+    def guard(event: BeforeToolCallEvent) -> None:
+        if event.tool_use["input"]["i"] == 1:
+            raise LookupError("no")
+
+        event.interrupt("go on")
+
+    agent = agent_with([asking([], [])], three()[1:] + three()[:1], "done", tool_executor=executor, hooks=[guard])
+
+    with pytest.raises(LookupError):
+        await agent.invoke_async("go")
+
+    assert agent.suspension is None
     assert_valid_history(agent.messages)

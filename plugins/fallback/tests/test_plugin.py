@@ -144,6 +144,37 @@ async def test_an_answer_of_a_hook_is_counted_for_nobody(named):
     assert result.state["fallback"] == {"model": None, "answers": {}, "switches": []}
 
 
+async def test_what_a_hook_answers_after_a_model_has_is_not_counted(named):
+    class Cache:
+        name = "cache"
+        order = 95
+
+        @hookimpl
+        async def around_model_call(self, request, call_next):
+            return ModelOutcome.saying("cached") if len(request.messages) > 1 else await call_next(request)
+
+    result = await agent_of(named("a", use("echo")), plugins=[Cache()]).invoke_async("Hello.")
+    assert str(result) == "cached\n"
+    assert result.state["fallback"]["answers"] == {"a": 1}
+
+
+async def test_who_wraps_model_calls_sees_an_attempt_of_each_model_and_no_error(named):
+    seen = []
+
+    class Watch:
+        name = "watch"
+
+        @hookimpl
+        async def around_model_call(self, request, call_next):
+            seen.append("call")
+            outcome = await call_next(request)
+            seen.append(type(outcome).__name__)
+            return outcome
+
+    await agent_of(named("a", slow()), named("b", "from b"), plugins=[Watch()]).invoke_async("Hello.")
+    assert seen == ["call", "Retry", "call", "ModelOutcome"]
+
+
 async def test_after_an_overflow_only_a_larger_window_is_tried(named):
     first = named("a", ContextWindowOverflowException("too long"), context_window=100)
     agent = agent_of(first, named("b", "from b", context_window=50), named("c", "from c", context_window=200))
@@ -302,6 +333,48 @@ async def test_an_agent_within_a_tool_that_has_no_plugin_leaves_the_run_alone(na
     assert len(result.state["fallback"]["switches"]) == 1
 
 
+async def test_the_failure_of_an_agent_within_a_tool_is_none_of_the_models(named, waits):
+    async def body():
+        inner = Agent(model=named("x", turn("half", cut=True), "inner"), plugins=["fallback"], callback_handler=None)
+        return str(await inner.invoke_async("Inner."))
+
+    result = await agent_of(named("a", use("echo"), "from a"), named("b"), body=body).invoke_async("Hello.")
+    assert str(result) == "from a\n"
+    assert result.state["fallback"]["switches"] == []
+
+
+async def test_a_plugin_that_comes_late_to_an_agent_within_a_tool_leaves_the_run_alone(named):
+    first = named("a", use("echo"), use("echo"), slow(), "from a")
+    model = FallbackModel([first, named("b", "inner from b")])
+    inner = Agent(model=model, plugins=["-fallback"], callback_handler=None)
+
+    async def add():
+        inner.add_plugin(FallbackPlugin())
+        return "ok"
+
+    async def body():
+        return str(await inner.invoke_async("Inner."))
+
+    inner.tool_registry.add(Echo(add))
+    outer = Agent(model=model, tools=[Echo(body)], plugins=["fallback"], callback_handler=None)
+    result = await outer.invoke_async("Hello.")
+    assert str(result) == "from a\n"
+    assert result.state["fallback"] == {"model": "a", "answers": {"a": 2}, "switches": []}
+
+
+async def test_a_model_that_takes_the_place_during_a_run_has_nothing_to_fall_back_on(named, waits):
+    other = named("other", turn("half", cut=True), "from other")
+
+    async def body():
+        agent.model = other
+        return "ok"
+
+    agent = agent_of(named("a", use("echo")), named("b"), body=body)
+    result = await agent.invoke_async("Hello.")
+    assert str(result) == "from other\n"
+    assert result.state["fallback"]["switches"] == []
+
+
 async def test_an_agent_that_fell_back_is_freed_at_once(named):
     def busy(request):
         raise ModelThrottledException("slow")
@@ -318,9 +391,10 @@ async def test_an_agent_that_fell_back_is_freed_at_once(named):
 
 
 def test_a_list_of_models_within_another_is_tried_as_one(named):
-    inner = FallbackModel([named("a", slow()), named("b", slow())])
-    agent = agent_of(inner, named("c", "from c"))
+    second = named("b", slow())
+    agent = agent_of(FallbackModel([named("a", slow()), second]), named("c", "from c"))
     assert str(agent("Hello.")) == "from c\n"
+    assert second.calls == 1
 
 
 # -- the options -------------------------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ async def test_an_overflow_is_one_whatever_its_words(served, ask, collect, words
     with pytest.raises(ContextWindowOverflowException) as caught:
         await collect(model, ask())
 
-    assert words in str(caught.value)
+    assert words.rstrip(".") in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ async def test_the_time_to_wait_is_taken_from_the_answer(served, ask, collect):
 async def test_a_server_that_is_not_there_is_unavailable(served, ask, collect):
     model, _ = served([], client_args={"api_base": "http://127.0.0.1:9/v1"})
 
-    with pytest.raises(ModelUnavailableError, match="[Cc]onnection"):
+    with pytest.raises(ModelUnavailableError, match="Connection"):
         await collect(model, ask())
 
 
@@ -149,13 +149,10 @@ class DecodingError(Exception):
 
 
 def test_what_is_no_json_is_malformed():
-    try:
-        try:
-            raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
-        except UnicodeDecodeError as cause:
-            raise DecodingError("it came apart") from cause
-    except DecodingError as error:
-        found = translated(error)
+    error = DecodingError("it came apart")
+    error.__cause__ = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+
+    found = translated(error)
 
     assert type(found) is MalformedStreamError
     assert "it came apart" in str(found)

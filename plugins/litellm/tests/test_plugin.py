@@ -13,8 +13,6 @@ from ropewalk_testing.servers import OpenAIServer
 
 class TestContract(PluginContract):
     plugin = LiteLLMPlugin
-    options = {"params": {"temperature": 0.5}}
-    bad_options = [{"temperature": 0.5}]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,13 @@ async def test_tokens_count_as_the_model_says(clock):
     assert clock.slept == [60]
 
 
+async def test_the_next_request_is_thought_to_be_as_large_as_the_last_was(clock):
+    agent = agent_of(model_of(turn("hi", usage=(60, 10)), turn("hi", usage=(5, 5))), tokens_per_minute=100)
+    await agent.invoke_async("Hello.")
+    await agent.invoke_async("Hello.")
+    assert clock.slept == [60]
+
+
 async def test_a_request_that_can_never_fit_is_an_error_and_nobody_waits(clock):
     model = model_of("hi")
     agent = agent_of(model, tokens_per_minute=100)
@@ -176,7 +183,7 @@ async def test_what_a_hook_answers_in_place_of_the_model_is_no_request(clock):
 
 
 async def test_a_call_that_fails_counts_as_estimated(clock):
-    agent = agent_of(model_of(ModelError("no"), "hi"), tokens_per_minute=100)
+    agent = agent_of(model_of(ModelError("no"), "hi"), tokens_per_minute=80)
     with pytest.raises(ModelError, match="no"):
         await agent.invoke_async("x" * 240)
 

@@ -144,3 +144,19 @@ def test_what_is_no_turn_is_refused(value, message):
 def test_a_turn_that_contradicts_itself_is_refused(given, message):
     with pytest.raises(ScriptError, match=message):
         turn(**given)
+
+
+def test_interleaved_blocks_take_turns():
+    found = events(turn("abc", use("now", "{}"), deltas=3, interleave=True))
+
+    assert [(next(iter(event)), event[next(iter(event))]["contentBlockIndex"]) for event in found[1:-2]] == [
+        ("contentBlockStart", 0),
+        ("contentBlockStart", 1),
+        ("contentBlockDelta", 0),
+        ("contentBlockDelta", 1),
+        ("contentBlockDelta", 0),
+        ("contentBlockDelta", 1),
+        ("contentBlockDelta", 0),
+        ("contentBlockStop", 1),
+        ("contentBlockStop", 0),
+    ]

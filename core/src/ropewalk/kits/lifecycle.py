@@ -59,6 +59,43 @@ class HookEvent:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be deleted: give writable fields another value")
 
 
+@dataclass(eq=False)
+class InterruptibleEvent(HookEvent):
+    """Base of the events whose callbacks may ask the agent's caller.
+
+    Attributes:
+        ask: Asks; use `interrupt`.
+    """
+
+    ask: Callable[[str, Any, Any], Any] | None = field(default=None, repr=False, kw_only=True)
+
+    def interrupt(self, name: str, reason: Any = None, response: Any = None) -> Any:
+        """Asks whoever called the agent, and pauses the run until there is an answer.
+
+        The other callbacks of the event are called all the same, and what they ask is asked together with this. When
+        the run goes on, all of them are called again, and get their answers here.
+
+        Args:
+            name: Names the question; each callback of an event needs names of its own.
+            reason: What the caller is told, JSON only.
+            response: An answer that is known already; nobody is asked then.
+
+        Returns:
+            The answer; any JSON value, also None.
+
+        Raises:
+            Suspend: There is no answer yet. Let it pass.
+            ValueError: The name is no text, or another callback of the event has it.
+            RuntimeError: Nobody could answer: in a direct call of a tool, or in an event that no run has made.
+        """
+        if self.ask is None:
+            raise RuntimeError(
+                f"{type(self).__name__} is no part of a run: interrupt in a callback that an agent calls"
+            )
+
+        return self.ask(name, reason, response)
+
+
 TEvent = TypeVar("TEvent", bound=HookEvent)
 TCalled_contra = TypeVar("TCalled_contra", bound=HookEvent, contravariant=True)
 
@@ -90,11 +127,12 @@ class AgentInitializedEvent(HookEvent):
 
 @dataclass(eq=False)
 class BeforeInvocationEvent(HookEvent):
-    """An invocation begins; nothing is in the history yet.
+    """An invocation begins, or goes on after a pause; nothing of its input is in the history yet.
 
     Attributes:
         invocation_state: The caller's dict, by reference.
-        messages: The input, copied; writable, what is here afterwards is what the agent is asked.
+        messages: The input, copied; writable, what is here afterwards is what the agent is asked. Empty when a paused
+            run goes on, and not to be written to then.
         cancel: Writable: True or a text answers in the model's place, and nothing is stored.
     """
 
@@ -113,7 +151,8 @@ class AfterInvocationEvent(HookEvent):
         invocation_state: The caller's dict, by reference.
         result: The result; None when the invocation failed or was cancelled by a callback.
         resume: Writable: the input of another invocation that follows at once; the caller gets the last one's result.
-            Ignored when there is no result, or the agent was cancelled.
+            Ignored when there is no result, the agent was cancelled, or it waits (stop reason `"interrupt"` or
+            `"checkpoint"`).
     """
 
     writable: ClassVar[frozenset[str]] = frozenset({"resume"})
@@ -205,8 +244,8 @@ class AfterModelCallEvent(HookEvent):
 
 
 @dataclass(eq=False)
-class BeforeToolsEvent(HookEvent):
-    """The tools of one message of the model are about to run.
+class BeforeToolsEvent(InterruptibleEvent):
+    """The tools of one message of the model are about to run, or to go on after a pause.
 
     Attributes:
         message: The model's message with the tool uses, not to be written to.
@@ -224,7 +263,8 @@ class AfterToolsEvent(HookEvent):
     """The tools of one message have run; their results are about to be added to the history.
 
     Attributes:
-        message: The user message with the results, not to be written to; without content when an error ended them.
+        message: The user message with the results, not to be written to; without content when an error ended them. When
+            calls wait for an answer, it has the results there are, and is not added to the history.
         end_turn: Writable: True, a text or content blocks become the final answer; the model is not called again.
     """
 
@@ -236,8 +276,8 @@ class AfterToolsEvent(HookEvent):
 
 
 @dataclass(eq=False)
-class BeforeToolCallEvent(HookEvent):
-    """One tool call begins; again for each repetition.
+class BeforeToolCallEvent(InterruptibleEvent):
+    """One tool call begins; again for each repetition, and when the call goes on after a pause.
 
     Attributes:
         selected_tool: Writable: the tool that will run; None when no tool has the name.
@@ -257,7 +297,7 @@ class BeforeToolCallEvent(HookEvent):
 
 @dataclass(eq=False)
 class AfterToolCallEvent(HookEvent):
-    """One tool call ends.
+    """One tool call ends. A call that waits for an answer has not ended.
 
     Attributes:
         selected_tool: The tool that ran; None when none did.

@@ -17,14 +17,14 @@ class JSONState:
 
     __slots__ = ("_on_change", "_values")
 
-    def __init__(
-        self, initial: dict[str, Any] | None = None, on_change: Callable[[str, Any], None] | None = None
-    ) -> None:
+    def __init__(self, initial: dict[str, Any] | None = None) -> None:
         self._values: dict[str, Any] = {}
-        self._on_change = None
+        self._on_change: Callable[[dict[str, Any]], None] | None = None
         for key, value in (initial or {}).items():
             self.set(key, value)
 
+    def listen(self, on_change: Callable[[dict[str, Any]], None]) -> None:
+        """Has every change told: `key`, and `value` unless it was deleted."""
         self._on_change = on_change
 
     def get(self, key: str | None = None, default: Any = None) -> Any:
@@ -46,12 +46,12 @@ class JSONState:
 
         self._values[key] = stored
         if self._on_change is not None:
-            self._on_change(key, stored)
+            self._on_change({"key": key, "value": stored})
 
     def delete(self, key: str) -> None:
         """Removes one value, if it is there."""
         if self._values.pop(key, self) is not self and self._on_change is not None:
-            self._on_change(key, None)
+            self._on_change({"key": key})
 
     def __contains__(self, key: object) -> bool:
         return key in self._values

@@ -199,9 +199,7 @@ async def _after_tools(run: Run) -> None:
 async def _append(run: Run, message: Message) -> None:
     run.history.add_assistant(message)
     run.contributed = True
-    if run.journal:
-        run.journal.add("model_ended", {"cycle": run.cycle, "attempt": run.attempt})
-        await run.commit()
+    await run.commit()
 
     if run.followed:
         await run.emit(MessageAdded(message))

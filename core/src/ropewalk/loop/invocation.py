@@ -21,6 +21,7 @@ from ropewalk.kits.result import AgentResult
 from ropewalk.kits.suspension import Suspend
 from ropewalk.loop import context, gates
 from ropewalk.loop.cycles import cancelled_result, run_cycles
+from ropewalk.loop.log import begin_log, end_log
 from ropewalk.loop.pause import accept, closing, paused_by, restore
 from ropewalk.loop.tool_step import CANCELLED_BEFORE
 from ropewalk.run import Run, under_way
@@ -70,12 +71,15 @@ async def _beside(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     agent = run.agent
     head, run.history = run.history, run.history.branch()
     base = list(run.history.messages)
+    first = agent.log.journal if agent.log is not None else None
+    run.journal = first.nested(run.id, f"beside {run.id}") if first is not None else None
     agent.join(run)
     try:
         return await _admitted(run, messages)
     finally:
         agent.release(run)
-        head.append_block(base, run.history.messages)
+        head.append_block(base, run.history.messages, first)
+        await run.commit()
 
 
 async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:
@@ -83,8 +87,8 @@ async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     if task is not None:
         run.cancellation.park(task)
 
+    await begin_log(run)
     token = under_way.set(ref(run))
-    run.history.begin_run(run.journal)
     try:
         result = await _to_its_end(run, messages)
     except BaseException as error:
@@ -96,7 +100,7 @@ async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:
 
         return result
     finally:
-        run.history.end_run()
+        end_log(run)
         under_way.reset(token)
         if task is not None:
             run.cancellation.end()

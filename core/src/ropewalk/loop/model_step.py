@@ -36,7 +36,7 @@ async def call_model(run: Run, request: ModelRequest) -> ModelOutcome | Retry:
         return await gates.after_model(run, run.outcome) if guarded and not run.outcome_gated else run.outcome
 
     if run.journal:
-        run.journal.add("model_started", {"cycle": run.cycle, "attempt": run.attempt})
+        run.journal.add("model_started", {"cycle": run.cycle, "attempt": run.attempt, "purpose": request.purpose})
 
     if guarded:
         request, refused = await gates.before_model(run, request)
@@ -52,8 +52,16 @@ async def call_model(run: Run, request: ModelRequest) -> ModelOutcome | Retry:
         raise
 
     run.metrics.add_usage(outcome.usage, outcome.latency_ms)
+    if run.journal:
+        run.journal.add("model_ended", _ended(run, request, outcome))
+
     run.outcome, run.outcome_gated = outcome, not guarded
     return await gates.after_model(run, outcome) if guarded else outcome
+
+
+def _ended(run: Run, request: ModelRequest, outcome: ModelOutcome) -> dict[str, Any]:
+    told = {"stop_reason": outcome.stop_reason, "usage": outcome.usage, "input_errors": outcome.input_errors}
+    return {"cycle": run.cycle, "attempt": run.attempt, "purpose": request.purpose, **told}
 
 
 async def _consume(run: Run, request: ModelRequest, assembly: Assembly) -> ModelOutcome:  # noqa: C901, PLR0912

@@ -124,6 +124,9 @@ async def _again(run: Run, request: ModelRequest, outcome: object, given: ModelR
 
 
 async def _discard(run: Run, reason: str, delay: float = 0.0) -> None:
+    if run.journal:
+        run.journal.add("attempt_discarded", {"cycle": run.cycle, "attempt": run.attempt, "reason": reason})
+
     if run.followed:
         await run.emit(AttemptDiscarded(run.attempt, reason, delay))
 

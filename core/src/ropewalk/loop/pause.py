@@ -132,6 +132,8 @@ def restore(run: Run, pause: Suspension) -> None:
     run.kept = {use: unpacked(packed(result)) for use, result in pause.finished.items()}
     run.passed_results = dict(run.kept)
     run.effects = {use: list(effects) for use, effects in pause.effects.items()}
+    run.unknown = dict(pause.unknown)
+    run.logged = {**{use: effects[-1].result for use, effects in run.effects.items() if effects}, **run.kept}
     run.contributed = pause.position != "input"
     run.outcome_gated = pause.model_gated
     if pause.model is not None:
@@ -210,6 +212,7 @@ def _pause(run: Run, kind: Any, **fields: Any) -> Suspension:
         model_gated=run.outcome_gated,
         finished=dict(run.finished) if at_tools else {},
         effects={use: effects for use, effects in run.effects.items() if use not in run.finished} if at_tools else {},
+        unknown=run.unknown if at_tools else {},
         memos=run.memos,
         input_errors=dict((outcome.input_errors if outcome is not None else None) or {}) if at_tools else {},
         state=packed(run.state),

@@ -10,6 +10,7 @@ from ropewalk.kits.json_values import clean_text, packed, strict_json
 from ropewalk.kits.messages.rules import is_legal_tool_name
 from ropewalk.kits.suspension import Effect, Suspend
 from ropewalk.loop import gates
+from ropewalk.loop.after_crash import after_crash
 from ropewalk.loop.pause import add_questions
 from ropewalk.tools import Tool, ToolCall, effect_of, error_result
 from ropewalk.types import ToolResult
@@ -94,10 +95,15 @@ async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
 
     call.attempt = run.started.get(use_id, 0) + 1
     effects = run.effects.setdefault(use_id, [])
-    if len(effects) < call.attempt:
-        return await _effect(run, call, effects)
+    if len(effects) >= call.attempt:
+        return await _known(run, call, effects)
 
-    return await _known(run, call, effects)
+    if run.unknown.pop(use_id, None) is not None:
+        settled = after_crash(call)
+        if settled is not None:
+            return await _ended(run, call, effects, settled)
+
+    return await _effect(run, call, effects)
 
 
 def _refused(run: Run, call: ToolCall) -> ToolResult | None:
@@ -124,11 +130,18 @@ async def _effect(run: Run, call: ToolCall, effects: list[Effect]) -> ToolResult
     if tool is None:
         raise RuntimeError("a call without a tool has passed the gates")
 
-    journal = run.journal
-    if journal:
-        started = {"tool_use": call.tool_use, "effect": effect_of(tool), "attempt": call.attempt, "cycle": run.cycle}
-        journal.add("tool_started", strict_json(started))
-        await run.commit()
+    if run.journal:
+        effect = effect_of(tool)
+        started = {
+            "tool_use": strict_json(call.tool_use),
+            "effect": effect,
+            "attempt": call.attempt,
+            "cycle": run.cycle,
+        }
+        run.journal.add("tool_started", started)
+        if effect != "pure":  # which may as well run again
+            await run.commit()
+
         if run.cancelled:  # while it was written, which is not interrupted
             return error_result(use_id, unfinished(run, use_id))
 
@@ -139,11 +152,18 @@ async def _effect(run: Run, call: ToolCall, effects: list[Effect]) -> ToolResult
     if run.hooks.plan.intervene:
         result = await _gated(run, result)
 
-    effects[-1] = Effect(result)
     run.metrics.add_tool(call.tool_use["name"], run.now() - began, success=result["status"] == "success")
+    return await _ended(run, call, effects[:-1], result)
+
+
+async def _ended(run: Run, call: ToolCall, before: list[Effect], result: ToolResult) -> ToolResult:
+    """Takes note of what came of a call, in the log too."""
+    use_id = call.tool_use["toolUseId"]
+    run.effects[use_id] = [*before, Effect(result)]
     run.finished[use_id] = result
-    if journal:
-        journal.add("tool_ended", strict_json({"result": result}))
+    if run.journal:
+        run.logged[use_id] = result
+        run.journal.add("tool_ended", {"id": use_id, "attempt": call.attempt, "result": result})
         await run.commit()
 
     return result

@@ -55,10 +55,9 @@ async def run_tools(run: Run, uses: list[ToolUse]) -> ToolsOutcome | None:
 
     results = _append(run, calls, done)
     run.errors, run.kept, run.effects, run.answers, run.memos = {}, {}, {}, {}, {}  # frames of errors refer to the run
-    if run.journal:
-        await run.commit()
-
+    run.logged, run.unknown = {}, {}  # what the journal holds now is written with what comes next
     if run.batch_failure is not None:
+        await run.commit()
         _raise_failure(run)
 
     run.check_followers()
@@ -157,8 +156,14 @@ def _append(run: Run, calls: tuple[ToolCall, ...], done: ToolsOutcome | None) ->
     """Appends one result per use."""
     results = _results(run, calls, done)
     blocks: list[ContentBlock] = [{"toolResult": result} for result in results]
-    run.history.add_user(blocks)
+    run.history.add_user(blocks, logged=[_logged(run, result) for result in results] if run.journal else None)
     return results
+
+
+def _logged(run: Run, result: ToolResult) -> dict[str, Any]:
+    """What the log keeps of a result in its message: a reference, when its tool's record has the very result."""
+    use_id = result["toolUseId"]
+    return {"toolResultOf": use_id} if run.logged.get(use_id) is result else {"toolResult": result}
 
 
 def _results(run: Run, calls: tuple[ToolCall, ...], done: ToolsOutcome | None) -> list[ToolResult]:

@@ -9,7 +9,8 @@ from ropewalk.markers import hookspec
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.kits.records import Record
+    from ropewalk.kits.log.fold import LogState
+    from ropewalk.kits.log.records import Record
     from ropewalk.kits.suspension import Suspension
 
 
@@ -45,6 +46,14 @@ class DurabilitySpecs(Protocol):
 
         Raises:
             CheckpointException: The payload is not the checkpoint at which the run waits.
+        """
+
+    @hookspec(firstresult=True)
+    def read_records(self, agent: Agent) -> LogState | None:
+        """Asked at the end of an agent's construction for the state that its log adds up to.
+
+        Returns:
+            The state, or None when there is no log yet; the agent keeps then what it was constructed with.
         """
 
     @hookspec

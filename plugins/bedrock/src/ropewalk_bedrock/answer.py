@@ -16,6 +16,8 @@ _UNKNOWN: Final = "SDK_UNKNOWN_MEMBER"
 _PASSED: Final = frozenset({
     "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata",
 })  # fmt: skip
+_STOPS: Final[Mapping[str, str]] = {"model_context_window_exceeded": "max_tokens"}
+"""Reasons that mean one of the kernel's: the answer was cut because the window was full."""
 _DELTAS: Final = frozenset({"text", "toolUse", "reasoningContent", "citation"})
 
 
@@ -56,7 +58,9 @@ class Reader:
 
         if key == "messageStop":
             self._stop = body.get("stopReason")
-        elif key == "metadata":
+            return ({key: {**body, "stopReason": _STOPS.get(self._stop or "", self._stop)}},)
+
+        if key == "metadata":
             redacted = guardrails.redaction(self._settings, self._stop, body)
             return (event,) if redacted is None else (redacted, event)
 

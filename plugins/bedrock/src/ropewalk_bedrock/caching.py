@@ -14,6 +14,7 @@ from ropewalk_bedrock.settings import CacheConfig, CachePoint, CacheSetting
 Block = dict[str, Any]
 
 MOST_POINTS: Final = 4
+_TAIL: Final = 2
 
 
 def point_of(setting: CacheSetting | CacheConfig) -> Block:
@@ -26,14 +27,17 @@ def point_of(setting: CacheSetting | CacheConfig) -> Block:
 
 
 def set_tail(messages: list[Block], config: CacheConfig) -> None:
-    """Sets a point at the end of the last user turn, unless that turn has one of the caller's.
+    """Sets a point at the end of the last two user turns, unless a turn has one of the caller's.
 
-    What follows the caller's point is his to change with every call; a point after it would be written each time and
-    never read.
+    The last one has the conversation written to the cache, the one before has it read: that is where the point of the
+    request before stood. A tail that only moves would be written with each request and, by models that look no further
+    than at the points, never read. What follows the caller's own point is his to change with every call, and a point
+    after it would be of no use.
     """
-    last = next((m for m in reversed(messages) if m["role"] == "user"), None)
-    if last is not None and not any("cachePoint" in block for block in last["content"]):
-        last["content"].append(point_of(config))
+    turns = [message for message in reversed(messages) if message["role"] == "user"]
+    for message in turns[:_TAIL]:
+        if not any("cachePoint" in block for block in message["content"]):
+            message["content"].append(point_of(config))
 
 
 def drop_misplaced(content: list[Block]) -> list[Block]:

@@ -76,7 +76,6 @@ class ClientSource:
             mine.client.close()
 
     def _make(self) -> Any:
-        import boto3
         from botocore.config import Config
 
         config = Config(
@@ -90,12 +89,10 @@ class ClientSource:
         if self._config is not None:
             config = config.merge(self._config)
 
-        session = self._session
         if self._api_key is not None:
-            session = _session_with_key(self._api_key)
             config = config.merge(Config(signature_version="bearer"))
 
-        session = session or boto3.Session()
+        session = self._session or _new_session(self._api_key)
         region = self._region or session.region_name or DEFAULT_REGION
         client = session.client(_SERVICE, region_name=region, endpoint_url=self._endpoint, config=config)
         watch(client)
@@ -113,26 +110,47 @@ class _OfProcess:
         self.client: Any = None
 
 
-def _session_with_key(api_key: str) -> Session:
-    """A session of its own, so that the key reaches neither the environment nor other clients."""
+_loaders: dict[Any, Any] = {}
+
+
+def _new_session(api_key: str | None) -> Session:
+    """A session of its own, so that a key reaches neither the environment nor other clients.
+
+    boto3's description of the service is read once per process: reading it is most of what a client costs.
+    """
     import boto3
     import botocore.session
-    from botocore.tokens import FrozenAuthToken
-
-    class Provider:
-        def load_token(self, **_: Any) -> Any:
-            return _Token(FrozenAuthToken(api_key))
+    from botocore.loaders import create_loader
 
     inner = botocore.session.get_session()
-    inner.register_component("token_provider", Provider())
-    return boto3.Session(botocore_session=inner)
+    path = inner.get_config_variable("data_path")
+    loader = _loaders.setdefault(path, create_loader(path))
+    inner.register_component("data_loader", loader)
+    if api_key is not None:
+        inner.register_component("token_provider", _KeyProvider(api_key))
+
+    session = boto3.Session(botocore_session=inner)
+    loader.search_paths[:] = dict.fromkeys(loader.search_paths)  # each session adds boto3's own folder
+    return session
+
+
+class _KeyProvider:
+    """Gives botocore the API key where it looks for tokens."""
+
+    def __init__(self, api_key: str) -> None:
+        self._token = _Token(api_key)
+
+    def load_token(self, **_: Any) -> _Token:
+        return self._token
 
 
 class _Token:
     """A token that does not expire, in the form that botocore's signers ask for."""
 
-    def __init__(self, frozen: Any) -> None:
-        self._frozen = frozen
+    def __init__(self, api_key: str) -> None:
+        self._api_key = api_key
 
     def get_frozen_token(self) -> Any:
-        return self._frozen
+        from botocore.tokens import FrozenAuthToken
+
+        return FrozenAuthToken(self._api_key)

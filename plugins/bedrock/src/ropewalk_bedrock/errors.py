@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -84,5 +85,17 @@ def _of_client(error: Exception, name: str, where: str) -> ModelError:
     if type(error).__module__ == "botocore.eventstream" or name == "ResponseParserError":
         return MalformedStreamError(f"{where}: the stream is damaged ({name}: {error}): try again")
 
+    if _no_such_host(error):
+        # By far the most often a region that does not exist, which waiting does not help.
+        missing = f"{where}: {error} (there is no host of that name: check region_name and endpoint_url)"
+        return model_error("bad_request", missing, provider=PROVIDER, code=name)
+
     failure = classify(PROVIDER, code=name, text=str(error))
     return model_error(failure, f"{where}: {error}", provider=PROVIDER, code=name)
+
+
+def _no_such_host(error: Exception) -> bool:
+    """Whether the name server says that the host does not exist; that it cannot say is another matter."""
+    inner = getattr(error, "kwargs", {}).get("error")
+    reasons = (error, inner, getattr(inner, "__cause__", None), getattr(inner, "__context__", None))
+    return any(isinstance(each, socket.gaierror) and each.errno == socket.EAI_NONAME for each in reasons)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from ropewalk_bedrock import caching, guardrails, windows
 from ropewalk_bedrock.blocks import Block, BlockWriter
 from ropewalk_bedrock.settings import Settings
 
+_GEOGRAPHY: Final = re.compile(r"^(us|us-gov|eu|apac|au|ca|jp|global)\.(?=\w+\.)")
 _COUNTED: Final = ("messages", "system", "toolConfig", "additionalModelRequestFields")
 
 
@@ -51,7 +53,8 @@ def count_arguments(request: ModelRequest, settings: Settings) -> dict[str, Any]
     """The arguments of `count_tokens`."""
     arguments = converse_arguments(request, settings)
     counted = {key: arguments[key] for key in _COUNTED if key in arguments}
-    return {"modelId": settings.model_id, "input": {"converse": counted}}
+    # Tokens are counted by the model itself, not by a profile that spreads its calls over regions.
+    return {"modelId": _GEOGRAPHY.sub("", settings.model_id), "input": {"converse": counted}}
 
 
 def _caches(settings: Settings) -> bool:

@@ -16,8 +16,8 @@ class CacheConfig(BaseModel):
     """Where cache points are set in the messages without the caller's doing.
 
     Attributes:
-        strategy: `"auto"` sets one at the end of the last user turn, for models that cache; `"anthropic"` does so
-            without looking at the model's id, which an application inference profile needs.
+        strategy: `"auto"` sets them at the ends of the last two user turns, for models that cache; `"anthropic"` does
+            so without looking at the model's id, which an application inference profile needs.
         ttl: How long the provider keeps it; the provider's default when None.
     """
 

@@ -89,9 +89,15 @@ def _telling(base: Any) -> Any:
         if wire is not None:
             wire.take(connection)
 
+    def refuse_if_ended() -> None:
+        wire = getattr(_current, "wire", None)
+        if wire is not None and wire.ended:
+            raise ConnectionAbortedError("the call was cancelled before its request was sent")
+
     class Connection(base):  # type: ignore[misc]
         def putrequest(self, *args: Any, **kwargs: Any) -> Any:
             noted(self)
+            refuse_if_ended()
             return super().putrequest(*args, **kwargs)
 
         def getresponse(self, *args: Any, **kwargs: Any) -> Any:

@@ -11,6 +11,7 @@ import click
 from ropewalk.kits.json_values import strict_json
 from ropewalk_cli.exits import COMPLETE
 from ropewalk_cli.output import first_line, harmless, text_of_result, write
+from ropewalk_cli.saved import PAUSES
 
 if TYPE_CHECKING:
     from ropewalk.kits.result import AgentResult
@@ -22,8 +23,8 @@ class Display(Protocol):
     def event(self, event: dict[str, Any]) -> None:
         """Shows one event of `stream_async`."""
 
-    def ended(self, result: AgentResult) -> None:
-        """Shows how the run ended."""
+    def ended(self, result: AgentResult, *, kept: bool = False) -> None:
+        """Shows how the run ended; a run that waits and is kept is told of elsewhere."""
 
     def failed(self, error: Exception) -> None:
         """Shows that the run ended in an error, which is reported elsewhere as well."""
@@ -70,10 +71,13 @@ class TextDisplay:
                 show(self, event[key])
                 return
 
-    def ended(self, result: AgentResult) -> None:
+    def ended(self, result: AgentResult, *, kept: bool = False) -> None:
         """Ends the last line, and says so when the answer is not complete."""
         self._end_line()
-        if result.stop_reason not in COMPLETE and result.stop_reason != "cancelled":
+        if result.stop_reason in PAUSES:
+            if not kept:
+                _note(f"stopped early: {result.stop_reason}; with --snapshot FILE the run is kept, to go on with")
+        elif result.stop_reason not in COMPLETE and result.stop_reason != "cancelled":
             _note(f"stopped early: {result.stop_reason}")
 
     def failed(self, error: Exception) -> None:  # noqa: ARG002 - reported by the caller
@@ -156,18 +160,19 @@ class JsonDisplay:
 
         _line(event)
 
-    def ended(self, result: AgentResult) -> None:
+    def ended(self, result: AgentResult, *, kept: bool = False) -> None:  # noqa: ARG002 - the result says it
         """Writes the result."""
-        _line(
-            {
-                "result": {
-                    "stop_reason": result.stop_reason,
-                    "message": result.message,
-                    "usage": result.metrics.accumulated_usage,
-                    "tools": self._tools.calls,
-                }
-            }
-        )
+        told: dict[str, Any] = {
+            "stop_reason": result.stop_reason,
+            "message": result.message,
+            "usage": result.metrics.accumulated_usage,
+            "tools": self._tools.calls,
+        }
+        if result.stop_reason in PAUSES:
+            told["interrupts"] = [each.to_dict() for each in result.interrupts or ()]
+            told["checkpoint"] = result.to_dict()["checkpoint"]
+
+        _line({"result": told})
 
     def failed(self, error: Exception) -> None:
         """Writes the error."""

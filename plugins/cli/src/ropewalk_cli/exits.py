@@ -7,6 +7,7 @@ from enum import IntEnum
 import click
 
 from ropewalk.errors import RopewalkError
+from ropewalk_cli.saved import PAUSES
 
 
 class Exit(IntEnum):
@@ -15,6 +16,7 @@ class Exit(IntEnum):
     DONE = 0
     ERROR = 1
     STOPPED_EARLY = 3
+    PAUSED = 4
     CANCELLED = 130
 
 
@@ -22,10 +24,18 @@ COMPLETE = frozenset({"end_turn", "stop_sequence"})
 """Stop reasons of an answer that is all there."""
 
 
-def exit_of(stop_reason: str) -> Exit:
-    """The exit code for a run that ended with a result."""
+def exit_of(stop_reason: str, *, kept: bool = False) -> Exit:
+    """The exit code for a run that ended with a result.
+
+    Args:
+        stop_reason: The result's.
+        kept: Whether a run that waits is kept, so that it can go on.
+    """
     if stop_reason == "cancelled":
         return Exit.CANCELLED
+
+    if kept and stop_reason in PAUSES:
+        return Exit.PAUSED
 
     return Exit.DONE if stop_reason in COMPLETE else Exit.STOPPED_EARLY
 

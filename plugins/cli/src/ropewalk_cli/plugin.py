@@ -8,7 +8,7 @@ from ropewalk import hookimpl
 
 
 class CliPlugin:
-    """Brings `ropewalk run` and `ropewalk plugins`."""
+    """Brings `ropewalk run`, `ropewalk resume` and `ropewalk plugins`."""
 
     name = "cli"
 
@@ -16,6 +16,7 @@ class CliPlugin:
     def provide_commands(self) -> list[Any]:
         """The commands; click is imported only when somebody asks for them."""
         from ropewalk_cli.plugins import plugins
+        from ropewalk_cli.resuming import resume
         from ropewalk_cli.run import run
 
-        return [run, plugins]
+        return [run, resume, plugins]

@@ -6,33 +6,64 @@ import asyncio
 import os
 import sys
 from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ropewalk import hookimpl
 from ropewalk.errors import MaxTokensReachedException
+from ropewalk_cli.approving import approve_option, approving
 from ropewalk_cli.display import Display, JsonDisplay, TextDisplay
 from ropewalk_cli.exits import Exit, exit_of, report
 from ropewalk_cli.interrupts import ctrl_c_calls
 from ropewalk_cli.loading import load_agent, sort_tools
 from ropewalk_cli.main import debug_option
+from ropewalk_cli.saved import AgentOptions, check_place
 
 if TYPE_CHECKING:
     from ropewalk.kits.result import AgentResult
 
 DEFAULT_MODEL = "local:"
+_AGENT_OPTIONS = (
+    click.option("--model", "-m", help="Model, as provider:id. Default: $ROPEWALK_MODEL, else the embedded model."),
+    click.option(
+        "--agent", "agent_spec", metavar="MODULE:NAME", help="An agent of yours, or a function that makes one."
+    ),
+    click.option(
+        "--tools",
+        "-t",
+        multiple=True,
+        metavar="TOOLS",
+        help="A file.py, a module:function or a plugin. Can be repeated.",
+    ),
+    click.option(
+        "--plugin", "-p", "plugins", multiple=True, metavar="NAME", help="A plugin to use. -NAME leaves one out."
+    ),
+    click.option("--system", "-s", metavar="TEXT", help="The system prompt."),
+)
+
+
+def agent_options(command: Any) -> Any:
+    """Adds the options that make an agent."""
+    for option in reversed(_AGENT_OPTIONS):
+        command = option(command)
+
+    return command
 
 
 @click.command()
 @click.argument("prompt", required=False)
-@click.option("--model", "-m", help="Model, as provider:id. Default: $ROPEWALK_MODEL, else the embedded model (local).")
-@click.option("--agent", "agent_spec", metavar="MODULE:NAME", help="An agent of yours, or a function that makes one.")
+@agent_options
+@approve_option
+@click.option("--checkpointing", is_flag=True, help="Pause after each answer with tool calls and after the tools.")
 @click.option(
-    "--tools", "-t", multiple=True, metavar="TOOLS", help="A file.py, a module:function or a plugin. Can be repeated."
+    "--snapshot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where the run is kept when it pauses; `ropewalk resume FILE` goes on with it.",
 )
-@click.option("--plugin", "-p", "plugins", multiple=True, metavar="NAME", help="A plugin to use. -NAME leaves one out.")
-@click.option("--system", "-s", metavar="TEXT", help="The system prompt.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON event per line; the last has the result.")
 @click.option(
     "--verbose", "-v", is_flag=True, help="Show thinking, whole arguments and results; all events with --json."
@@ -47,6 +78,9 @@ def run(
     tools: tuple[str, ...],
     plugins: tuple[str, ...],
     system: str | None,
+    approve: frozenset[str],
+    checkpointing: bool,
+    snapshot: Path | None,
     as_json: bool,
     verbose: bool,
 ) -> None:
@@ -55,13 +89,19 @@ def run(
     PROMPT is read from standard input when it is "-", or left out and something is piped in. The answer goes to
     standard output, tool calls to standard error.
 
-    Exit codes: 0 done, 1 error, 2 wrong usage, 3 stopped early (a limit, a filter), 130 cancelled.
+    Exit codes: 0 done, 1 error, 2 wrong usage, 3 stopped early (a limit, a filter), 4 paused, 130 cancelled.
     """
+    if checkpointing and snapshot is None:
+        raise click.UsageError("--checkpointing pauses the run: give --snapshot FILE too, where it is kept")
+
     asked = read_prompt(prompt)
+    options = AgentOptions(model, agent_spec, tools, plugins, system, tuple(sorted(approve)), checkpointing)
     display: Display = JsonDisplay(verbose=verbose) if as_json else TextDisplay(verbose=verbose)
     try:
-        agent = make_agent(model, agent_spec, tools, plugins, system)
-        result = asyncio.run(converse(agent, asked, display))
+        if snapshot is not None:
+            check_place(snapshot)
+
+        result = _run(options, asked, display, snapshot)
     except (click.ClickException, BrokenPipeError):
         raise
     except MaxTokensReachedException as error:
@@ -72,7 +112,38 @@ def run(
         display.failed(error)
         raise
 
-    context.exit(exit_of(result.stop_reason))
+    context.exit(exit_of(result.stop_reason, kept=snapshot is not None))
+
+
+def _run(options: AgentOptions, prompt: str, display: Display, snapshot: Path | None) -> AgentResult:
+    if snapshot is None:
+        return asyncio.run(converse(agent_of(options), prompt, display))
+
+    from ropewalk_cli.resuming import run_saved
+
+    options = settled(options)  # the environment may be another one later
+    return run_saved(agent_of(options), prompt, display, snapshot, options)
+
+
+def agent_of(options: AgentOptions) -> Any:
+    """The agent that the options describe, as it runs here.
+
+    Raises:
+        click.UsageError: The options contradict each other.
+    """
+    agent = make_agent(options.model, options.agent, options.tools, options.plugins, options.system)
+    if options.checkpointing and not agent.hooks.plan.emit_checkpoint:
+        agent.add_plugin("checkpoint")
+
+    return approving(agent, frozenset(options.approve))
+
+
+def settled(options: AgentOptions) -> AgentOptions:
+    """The options with the model that is meant when none is given."""
+    if options.agent is not None:
+        return options
+
+    return replace(options, model=model_string(options.model or os.environ.get("ROPEWALK_MODEL") or DEFAULT_MODEL))
 
 
 def read_prompt(given: str | None) -> str:
@@ -148,8 +219,15 @@ def model_string(given: str) -> str:
 EXCLUDED = ("--model", "--tools", "--plugin", "--system")
 
 
-async def converse(agent: Any, prompt: str, display: Display) -> AgentResult:
-    """Runs the agent once and shows what happens."""
+async def converse(agent: Any, prompt: Any, display: Display, *, kept: bool = False) -> AgentResult:
+    """Runs the agent once and shows what happens.
+
+    Args:
+        agent: The agent.
+        prompt: What it is called with.
+        display: Shows it.
+        kept: Whether a run that pauses is kept, and the caller says so.
+    """
     loop = asyncio.get_running_loop()
     result: AgentResult | None = None
     with ctrl_c_calls(lambda: loop.call_soon_threadsafe(agent.cancel)):
@@ -161,6 +239,6 @@ async def converse(agent: Any, prompt: str, display: Display) -> AgentResult:
             if result is None:
                 raise RuntimeError("the agent's stream ended without a result")
 
-            display.ended(result)
+            display.ended(result, kept=kept)
 
     return result

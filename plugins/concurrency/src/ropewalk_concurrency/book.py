@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from ropewalk import AgentResult
 from ropewalk.kits.aio.seam import current_seam
@@ -11,8 +12,33 @@ from ropewalk_concurrency.flights import Flight, Outcome, Seat, aborted
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.invocation import CallOptions
     from ropewalk.run import Run
+
+
+class Books:
+    """The books of many agents; each dies with its agent.
+
+    Args:
+        seconds: How long a result is remembered; 0 is not at all.
+        count: How many each agent remembers.
+    """
+
+    __slots__ = ("_by_agent", "_count", "_lock", "_seconds")
+
+    def __init__(self, seconds: float, count: int) -> None:
+        self._seconds = seconds
+        self._count = count
+        self._by_agent: WeakKeyDictionary[Agent, Book] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def of(self, agent: Agent) -> Book:
+        """The book of an agent, opened at its first call with a token."""
+        with self._lock:
+            book = self._by_agent.get(agent)
+            if book is None:
+                book = self._by_agent[agent] = Book(self._seconds, self._count)
+
+            return book
 
 
 class Book:
@@ -31,10 +57,8 @@ class Book:
         self._lock = threading.Lock()
         self._flights: list[Flight] = []
 
-    def begin(self, options: CallOptions, token: Any, agent: Agent) -> Flight | AgentResult:
-        """Enters a call that was admitted, or answers it when its result is remembered."""
-        runs = runs_of(agent)
-        call = next((run.id for run in runs if run.options is options), runs[-1].id)
+    def begin(self, call: str, token: Any, agent: Agent) -> Flight | AgentResult:
+        """Enters a call, by the id of its run, or answers it when its result is remembered."""
         with self._lock:
             self._forget(agent)
             joined = next((flight for flight in self._flights if flight.call == call and flight.ended is None), None)
@@ -122,7 +146,7 @@ def same(one: Any, other: Any) -> bool:
 
 def runs_of(agent: Agent) -> list[Run]:
     """The runs that have the agent now."""
-    return list(agent._runs)  # noqa: SLF001 - the kernel shows them to nobody yet
+    return list(agent._runs)  # noqa: SLF001 - of runs, the kernel shows each only to itself: `current_run`
 
 
 def is_under_way(agent: Agent, call: str) -> bool:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, final
-from weakref import WeakKeyDictionary
 
 import pydantic
 
-from ropewalk import AgentResult, CallOptions, Denied, EventLoopMetrics, Invocation, hookimpl
+from ropewalk import AgentResult, CallOptions, hookimpl
 from ropewalk.kits.events import RunEnded
-from ropewalk_concurrency.book import Book, is_under_way
-from ropewalk_concurrency.flights import Inside, Outcome, Seat
+from ropewalk_concurrency.book import Books, is_under_way
+from ropewalk_concurrency.flights import Seat
 from ropewalk_concurrency.mode import METHOD, ConcurrentInvocationMode, ReentrantPlugin
+from ropewalk_concurrency.tokens import TOKEN, TokenKeeper
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
@@ -27,11 +27,10 @@ _REMEMBERED_COUNT: Final = 100
 class ConcurrencyPlugin:
     """Answers for `concurrent_invocation_mode` and `idempotency_token`.
 
-    Its books hold what is under way and what is remembered of results, by agent, and die with the agent.
+    It has no part in runs: what notes the calls with tokens joins an agent with the first of them.
     """
 
     name = "concurrency"
-    order = -1000  # outermost: what repeats a call gets the result that its caller gets
 
     class Config(pydantic.BaseModel):
         """Options of the plugin. Results are remembered when one of the two is given.
@@ -47,9 +46,9 @@ class ConcurrencyPlugin:
     def __init__(self, config: Config | None = None) -> None:
         chosen = config or self.Config()
         wanted = chosen.remember_seconds is not None or chosen.remember_count is not None
-        self._seconds = (chosen.remember_seconds or _REMEMBERED_SECONDS) if wanted else 0.0
-        self._count = chosen.remember_count or _REMEMBERED_COUNT
-        self._books: WeakKeyDictionary[Agent, Book] = WeakKeyDictionary()
+        seconds = (chosen.remember_seconds or _REMEMBERED_SECONDS) if wanted else 0.0
+        self._books = Books(seconds, chosen.remember_count or _REMEMBERED_COUNT)
+        self._keeper = TokenKeeper(self._books)
         self._lock = threading.Lock()
 
     @hookimpl
@@ -76,6 +75,16 @@ class ConcurrencyPlugin:
         return _throw if name == METHOD else None
 
     @hookimpl
+    def check_call(self, options: CallOptions, agent: Agent) -> None:
+        """Gives the agent the keeper of tokens when this is its first call with one."""
+        if options.given.get(TOKEN) is None:
+            return
+
+        with self._lock:  # two threads may call at once, and an agent has one plugin of a name
+            if not any(isinstance(plugin, TokenKeeper) for plugin in agent.hooks.plugins):
+                agent.add_plugin(self._keeper)
+
+    @hookimpl
     async def admit(self, options: CallOptions, agent: Agent) -> AgentResult | None:
         """Answers a call that repeats the one under way, when that one ends; any other is refused by the kernel.
 
@@ -83,11 +92,11 @@ class ConcurrencyPlugin:
             IdempotencyAbortedError: The call that it repeats was aborted.
             Exception: What that call raised.
         """
-        token = options.given.get("idempotency_token")
+        token = options.given.get(TOKEN)
         if token is None:
             return None
 
-        book = self._book(agent)
+        book = self._books.of(agent)
         found = book.join(token, agent)
         if isinstance(found, Seat):
             seat = found
@@ -100,52 +109,6 @@ class ConcurrencyPlugin:
             await agent.hooks.on_event(RunEnded(found), agent)  # callbacks hear of every call's result
 
         return found
-
-    @hookimpl
-    async def around_invocation(
-        self,
-        invocation: Invocation,
-        call_next: Callable[[Invocation], Awaitable[AgentResult | Denied]],
-        agent: Agent,
-    ) -> AgentResult | Denied:
-        """Lets calls with the same token find this one, and answers this one when its result is remembered."""
-        token = invocation.options.given.get("idempotency_token")
-        if token is None:
-            if self._books and (known := self._books.get(agent)) is not None:
-                known.begin_without_token(agent)
-
-            return await call_next(invocation)
-
-        book = self._book(agent)
-        flight = book.begin(invocation.options, token, agent)
-        if isinstance(flight, AgentResult):
-            return flight
-
-        try:
-            with Inside(flight):
-                result = await call_next(invocation)
-        except BaseException as error:
-            book.end(flight, error)
-            raise
-
-        book.end(flight, _told(result))
-        return result
-
-    def _book(self, agent: Agent) -> Book:
-        with self._lock:
-            book = self._books.get(agent)
-            if book is None:
-                book = self._books[agent] = Book(self._seconds, self._count)
-
-            return book
-
-
-def _told(result: AgentResult | Denied) -> Outcome:
-    """What those who repeat a call get; a refusal becomes a result beyond the hooks."""
-    if isinstance(result, Denied):
-        return AgentResult("end_turn", {"role": "assistant", "content": [{"text": result.text}]}, EventLoopMetrics())
-
-    return result
 
 
 def _throw() -> ConcurrentInvocationMode:

@@ -31,17 +31,24 @@ class PrintingCallbackHandler:
         """
         self.tool_count = 0
         self._verbose_tool_use = verbose_tool_use
+        self._in_line = False
 
     def __call__(self, **event: Any) -> None:
         """Prints what the event says, if anything."""
         if text := event.get("reasoningText") or event.get("data"):
-            write(text)
+            self._print(text)
         elif name := started_tool(event.get("event")):
             self.tool_count += 1
             if self._verbose_tool_use:
-                write(tool_line(self.tool_count, name))
+                self._print(tool_line(self.tool_count, name))
         elif discarded := event.get("attempt_discarded"):
-            write(discarded_line(discarded["reason"]))
+            self._print(discarded_line(discarded["reason"]))
+        elif self._in_line and ("result" in event or "force_stop" in event):
+            self._print("\n")
+
+    def _print(self, text: str) -> None:
+        write(text)
+        self._in_line = not text.endswith("\n")
 
 
 class CompositeCallbackHandler:

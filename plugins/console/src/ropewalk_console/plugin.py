@@ -6,11 +6,20 @@ import inspect
 from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from ropewalk import hookimpl
 from ropewalk.errors import PluginError
-from ropewalk.kits.events import AttemptDiscarded, Delta, RawDelta, ReasoningDelta, TextDelta, ToolStreamed
+from ropewalk.kits.events import (
+    AttemptDiscarded,
+    Delta,
+    RawDelta,
+    ReasoningDelta,
+    RunEnded,
+    RunFailed,
+    TextDelta,
+    ToolStreamed,
+)
 from ropewalk.kits.hooks.adoption import InvalidParameterError
 from ropewalk_console.handlers import HINT, CallbackHandler, is_async, null_callback_handler, started_tool
 from ropewalk_console.output import discarded_line, tool_line, write
@@ -27,24 +36,36 @@ class ConsolePlugin:
 
     def __init__(self) -> None:
         self._tool_counts: WeakKeyDictionary[Agent, int] = WeakKeyDictionary()
+        self._in_line: WeakSet[Agent] = WeakSet()  # those whose last printed piece has not ended its line
 
     @hookimpl
     def on_delta(self, event: Event, agent: Agent) -> None:
         """Prints a streamed piece."""
         if isinstance(event, TextDelta):
-            write(event.text)
+            self._print(event.text, agent)
         elif isinstance(event, ReasoningDelta):
-            if text := event.delta["reasoningContent"].get("text"):
-                write(text)
+            self._print(event.delta["reasoningContent"].get("text"), agent)
         elif isinstance(event, RawDelta) and (name := started_tool(event.raw)):
             number = self._tool_counts[agent] = self._tool_counts.get(agent, 0) + 1
-            write(tool_line(number, name))
+            self._print(tool_line(number, name), agent)
 
     @hookimpl
-    async def on_event(self, event: Event) -> None:
-        """Says so when what was printed does not count."""
+    async def on_event(self, event: Event, agent: Agent) -> None:
+        """Says so when what was printed does not count, and ends the line at the end of the run."""
         if isinstance(event, AttemptDiscarded):
-            write(discarded_line(event.reason))
+            self._print(discarded_line(event.reason), agent)
+        elif isinstance(event, RunEnded | RunFailed) and agent in self._in_line:
+            self._print("\n", agent)
+
+    def _print(self, text: str | None, agent: Agent) -> None:
+        if not text:
+            return
+
+        write(text)
+        if text.endswith("\n"):
+            self._in_line.discard(agent)
+        else:
+            self._in_line.add(agent)
 
     @hookimpl
     def adopt(self, parameter: str, value: Any) -> Any:

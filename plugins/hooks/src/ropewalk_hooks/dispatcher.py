@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, final
 from weakref import ref
 
-from ropewalk import hookimpl
+from ropewalk import current_run, hookimpl
 from ropewalk.errors import InvalidPromptError
 from ropewalk.invocation import Denied, Invocation
 from ropewalk.kits.events import MessageAdded
@@ -28,6 +29,7 @@ from ropewalk.kits.messages.estimate import estimate_tokens
 from ropewalk.kits.messages.prompt import prompt_messages
 from ropewalk.kits.messages.rules import checked_block
 from ropewalk.kits.result import AgentResult
+from ropewalk.kits.suspension import Suspend
 from ropewalk.outcomes import ModelOutcome, Retry, ToolsOutcome
 from ropewalk.tools import error_result
 from ropewalk_hooks.errors import HookError
@@ -42,9 +44,12 @@ if TYPE_CHECKING:
     from ropewalk.tools import ToolBatch, ToolCall
     from ropewalk.types import AgentInput, ContentBlock, Message, ToolResult
 
+logger = logging.getLogger("ropewalk.hooks")
+
 INVOCATION_DENIED: Final = "invocation denied by hook"
 MODEL_CALL_DENIED: Final = "model call denied by hook"
 TOOLS_CANCELLED: Final = "Tool cancelled by hook"
+_NOT_OVER: Final = frozenset({"cancelled", "interrupt", "checkpoint"})
 TURN_ENDED: Final = "Turn ended early by hook after tool execution"
 
 
@@ -114,7 +119,7 @@ class DispatchPlugin:
 
         ended = result if isinstance(result, AgentResult) else None
         after = await self.registry.invoke_callbacks_async(AfterInvocationEvent(agent, state, ended))
-        goes_on = ended is not None and ended.stop_reason != "cancelled"
+        goes_on = ended is not None and ended.stop_reason not in _NOT_OVER
         return result, after.resume if goes_on else None
 
     # -- the model -------------------------------------------------------------------------------------------------
@@ -134,6 +139,8 @@ class DispatchPlugin:
 
         try:
             outcome = await call_next(request) if refusal is None else ModelOutcome.saying(refusal)
+        except Suspend:  # the attempt has not ended
+            raise
         except BaseException as error:
             failed = AfterModelCallEvent(agent, state, exception=error)
             await self.registry.clean_up(failed, error)
@@ -164,17 +171,9 @@ class DispatchPlugin:
         self, batch: ToolBatch, call_next: Callable[[ToolBatch], Awaitable[ToolsOutcome]], agent: Agent
     ) -> ToolsOutcome:
         """The tools of one message."""
-        refusal: str | None = None
-        if self.registry.has_callbacks(BeforeToolsEvent):
-            before = BeforeToolsEvent(agent, _asking(batch, agent))
-            await self.registry.invoke_callbacks_async(before)
-            refusal = _text(before.cancel, TOOLS_CANCELLED)
-
+        refusal = await self._before_tools(batch, agent) if self.registry.has_callbacks(BeforeToolsEvent) else None
         try:
-            if refusal is None:
-                done = await call_next(batch)
-            else:
-                done = ToolsOutcome([error_result(call.tool_use["toolUseId"], refusal) for call in batch.calls])
+            done = await call_next(batch) if refusal is None else ToolsOutcome(_refused(batch, refusal))
         except BaseException as error:
             await self.registry.clean_up(AfterToolsEvent(agent, {"role": "user", "content": []}), error)
             raise
@@ -182,10 +181,21 @@ class DispatchPlugin:
         if not self.registry.has_callbacks(AfterToolsEvent) or not isinstance(done, ToolsOutcome):
             return done  # what is no outcome, the kernel refuses with the name of the plugin
 
-        blocks: list[ContentBlock] = [{"toolResult": result} for result in done.results]
+        blocks: list[ContentBlock] = [{"toolResult": result} for result in _finished(done)]
         after = AfterToolsEvent(agent, {"role": "user", "content": blocks}, done.end_turn or False)
         await self.registry.invoke_callbacks_async(after)
-        return ToolsOutcome(done.results, _final(after.end_turn))
+        return ToolsOutcome(done.results, _final(after.end_turn), done.stop)
+
+    async def _before_tools(self, batch: ToolBatch, agent: Agent) -> str | None:
+        """What the calls are refused with; None when they are not."""
+        before = BeforeToolsEvent(agent, _asking(agent), ask=batch.interrupt)
+        try:
+            await self.registry.invoke_callbacks_async(before)
+        except Suspend as suspend:
+            await self.registry.clean_up(AfterToolsEvent(agent, {"role": "user", "content": []}), suspend)
+            raise
+
+        return _text(before.cancel, TOOLS_CANCELLED)
 
     @hookimpl
     async def around_tool_call(
@@ -224,6 +234,11 @@ def _with_input(invocation: Invocation, given: AgentInput, agent: Agent) -> Invo
     Raises:
         InvalidPromptError: It has none of the forms of a prompt.
     """
+    if invocation.resumed and not invocation.messages and current_run().resumed is not None:
+        # failing here would lose what waits
+        logger.warning("BeforeInvocationEvent.messages is ignored while a paused run of agent %r goes on", agent.name)
+        return invocation
+
     messages = prompt_messages(given)
     if not messages and not agent.history.messages:
         raise InvalidPromptError("a callback left no input and there is no history to go on with: leave a message")
@@ -231,13 +246,30 @@ def _with_input(invocation: Invocation, given: AgentInput, agent: Agent) -> Invo
     return invocation.with_messages(list(messages))
 
 
-def _asking(batch: ToolBatch, agent: Agent) -> Message:
-    """The model's message with the tool uses of a batch."""
+def _asking(agent: Agent) -> Message:
+    """The model's message whose tool uses are about to run."""
     unseen = unseen_of(agent)
     if unseen is not None and unseen.asking is not None:
         return unseen.asking
 
-    return {"role": "assistant", "content": [{"toolUse": call.tool_use} for call in batch.calls]}
+    return current_run().history.messages[-1]
+
+
+def _refused(batch: ToolBatch, text: str) -> list[ToolResult]:
+    """One error result per call; those that were done before a pause keep theirs."""
+    kept, effects = current_run().kept, current_run().effects
+    results: list[ToolResult] = []
+    for use_id in (call.tool_use["toolUseId"] for call in batch.calls):
+        done = effects.get(use_id, ())[-1:]
+        results.append(kept.get(use_id) or (done[0].result if done else error_result(use_id, text)))
+
+    return results
+
+
+def _finished(done: ToolsOutcome) -> list[ToolResult]:
+    """The results, without what stands in for those of calls that wait, or have not begun for a pause."""
+    run = current_run()
+    return [each for each in done.results if not run.interrupts or each["toolUseId"] in run.finished]
 
 
 def _text(cancel: object, default: str) -> str | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast, final
 
 from ropewalk.kits.lifecycle import AgentInitializedEvent, HookEvent, HookOrder, HookProvider
+from ropewalk.kits.suspension import Interrupt, Suspend
 from ropewalk_hooks.errors import HookError
 from ropewalk_hooks.inference import event_types, is_async, shown
 
@@ -148,13 +149,13 @@ class HookRegistry:
         Raises:
             Exception: What a callback raised. The rest is not called, except for After* events: there all are called,
                 and several errors come as an ExceptionGroup.
+            Suspend: Callbacks ask the agent's caller; with the questions of all.
         """
         entries = self._entries.get(type(event), ())
         if event.should_reverse_callbacks:
             await _call_all(entries, event)
         else:
-            for entry in entries:
-                await _call(entry, event)
+            await _call_each(entries, event)
 
         return event
 
@@ -162,19 +163,66 @@ class HookRegistry:
         """Calls the callbacks of an After* event on the way out of a failure.
 
         Raises:
-            Exception: What a callback raised. It takes the failure's place and has it as context; but nothing takes
-                the place of a cancellation: then it is logged.
+            Exception: What a callback raised. It takes the failure's or pause's place and has it as context; but
+                nothing takes the place of a cancellation: then it is logged.
+            Suspend: Callbacks ask the agent's caller; with the questions of the pause that is under way.
         """
         if isinstance(error, GeneratorExit):  # the coroutine is being closed and can wait for nobody
             return
 
         try:
             await self.invoke_callbacks_async(event)
-        except Exception:
+        except Suspend as suspend:
+            if isinstance(error, Suspend):
+                raise Suspend((*error.interrupts, *suspend.interrupts), error.memo) from None
+
             if isinstance(error, Exception):
                 raise
 
+            logger.warning("the questions of callbacks for %s give way to %r", type(event).__name__, error)
+        except Exception:
+            if isinstance(error, Exception | Suspend):
+                raise
+
             logger.exception("a callback for %s failed on the way out of %r", type(event).__name__, error)
+
+
+class _Questions:
+    """What callbacks of one event ask."""
+
+    __slots__ = ("_asked", "_event")
+
+    def __init__(self, event: HookEvent) -> None:
+        self._event = event
+        self._asked: dict[str, tuple[Interrupt, Entry]] = {}
+
+    def add(self, suspend: Suspend, entry: Entry) -> None:
+        """Takes the questions of one callback.
+
+        Raises:
+            HookError: Another callback asks under the same name, so that an answer could not be told apart.
+        """
+        for each in suspend.interrupts:
+            _, other = self._asked.setdefault(each.id, (each, entry))
+            if other is not entry:
+                raise HookError(
+                    f"{shown(other.callback)} and {shown(entry.callback)} both interrupt "
+                    f"{type(self._event).__name__} with the name {each.name!r}: give each question its own name"
+                )
+
+    def ask(self) -> None:
+        """Raises what was asked, if anything was."""
+        if self._asked:
+            raise Suspend([question for question, _ in self._asked.values()])
+
+
+async def _call_each(entries: tuple[Entry, ...], event: HookEvent) -> None:
+    """Calls one after the other, up to the first error; one that asks something does not keep the others from it."""
+    questions = _Questions(event)
+    for entry in entries:
+        await _call_asking(entry, event, questions)
+
+    questions.ask()
 
 
 async def _call(entry: Entry, event: HookEvent) -> None:
@@ -191,10 +239,11 @@ async def _call_all(entries: tuple[Entry, ...], event: HookEvent) -> None:
     """Calls every one, whatever the others raise."""
     errors: list[Exception] = []
     halted: BaseException | None = None
+    questions = _Questions(event)
     try:
         for entry in entries:
             try:
-                await _call(entry, event)
+                await _call_asking(entry, event, questions)
             except GeneratorExit:  # the coroutine is being closed and can wait for nobody
                 raise
             except BaseException as error:  # noqa: BLE001 - all are called first, then it is raised
@@ -204,8 +253,16 @@ async def _call_all(entries: tuple[Entry, ...], event: HookEvent) -> None:
                     halted = halted or error
 
         _raise(errors, halted, event)
+        questions.ask()
     finally:
         errors, halted = [], None  # an error must not refer to itself through this frame
+
+
+async def _call_asking(entry: Entry, event: HookEvent, questions: _Questions) -> None:
+    try:
+        await _call(entry, event)
+    except Suspend as suspend:
+        questions.add(suspend, entry)
 
 
 def _raise(errors: list[Exception], halted: BaseException | None, event: HookEvent) -> None:

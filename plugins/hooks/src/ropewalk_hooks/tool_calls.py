@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ropewalk.kits.aio.seam import current_seam
 from ropewalk.kits.lifecycle import AfterToolCallEvent, BeforeToolCallEvent
+from ropewalk.kits.suspension import Suspend
 from ropewalk.registry import is_tool
 from ropewalk.tools import ToolCall, error_result
 from ropewalk.types import ToolResult, ToolUse
@@ -28,6 +30,7 @@ async def call_tool(
     Raises:
         HookError: A callback left something that is no tool use, no tool or no result.
         Exception: What a callback or an inner plugin raised.
+        Suspend: A callback, an inner plugin or the tool asks the agent's caller.
     """
     while True:
         result, again = await _attempt(registry, call, call_next, agent)
@@ -41,7 +44,8 @@ async def _attempt(
     state, use_id = call.invocation_state, call.tool_use["toolUseId"]
     cancelled: str | None = None
     if registry.has_callbacks(BeforeToolCallEvent):
-        before = BeforeToolCallEvent(agent, call.tool, _copied(call.tool_use), state)
+        ask = partial(call.interrupt, where="before_tool_call")
+        before = BeforeToolCallEvent(agent, call.tool, _copied(call.tool_use), state, ask=ask)
         await registry.invoke_callbacks_async(before)
         call = _as_left(before, call, agent)
         if before.cancel_tool:
@@ -62,6 +66,8 @@ async def _attempt(
     began = now()
     try:
         result = await call_next(call)
+    except Suspend:  # the call has not ended
+        raise
     except BaseException as error:
         failed = error_result(use_id, f"Error: {type(error).__name__} - {error}")
         seconds = now() - began

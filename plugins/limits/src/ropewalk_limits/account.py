@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -70,7 +70,10 @@ class Account:
         Raises:
             ValueError: The cost is limited, and the price of the model is not known.
         """
-        self._follow(metrics)
+        if self.prices is not None and any("cost" in d.budget.limits for d in self.draws):
+            check_price(self.prices, model_id_of(self.agent.model))
+
+        self.follow(metrics)
         self.settle()
         for name in ORDER:
             for draw in self.draws:
@@ -87,11 +90,27 @@ class Account:
         with self._lock:
             self._count(self._news())
 
-    def _follow(self, metrics: EventLoopMetrics) -> None:
-        if self.prices is not None and any("cost" in d.budget.limits for d in self.draws):
-            check_price(self.prices, model_id_of(self.agent.model))
-
+    def follow(self, metrics: EventLoopMetrics) -> None:
+        """Counts what these metrics say from now on."""
         self._metrics = metrics
+
+    def spend_beside(self, purpose: str, usage: Mapping[str, int]) -> None:
+        """Notes a model call beside the conversation: for what it was, and its tokens if no metrics have them."""
+        amount = Spent(
+            output_tokens=usage.get("outputTokens", 0),
+            total_tokens=usage.get("totalTokens", 0),
+            cost=self._cost(usage),
+        )
+        with self._lock:
+            for draw in self.draws:
+                draw.budget.attribute(purpose, amount)
+                if self._metrics is None:
+                    draw.budget.add(self.label, amount)
+
+    def _cost(self, usage: Mapping[str, int]) -> float:
+        model = self.agent.current_model
+        priced = self.prices is not None and model is not None and any(usage.values())
+        return cost_of(self.prices, model_id_of(model), usage) if priced and self.prices is not None else 0.0
 
     def _begin_turn(self) -> Stop | None:
         """Counts the turn before it begins: of calls that run at once, no more may begin than the budget allows."""
@@ -126,15 +145,13 @@ class Account:
         usage: dict[str, Any] = {**metrics.accumulated_usage}
         news = {key: count - self._usage.get(key, 0) for key, count in usage.items()}
         self._usage = usage
-        model = self.agent.current_model
-        priced = self.prices is not None and model is not None and any(news.values())
         return Spent(
             turns=metrics.cycle_count - self._counted.turns,
             output_tokens=news["outputTokens"],
             total_tokens=news["totalTokens"],
             seconds=seconds,
             tool_calls=sum(t.call_count for t in list(metrics.tool_metrics.values())) - self._counted.tool_calls,
-            cost=cost_of(self.prices, model_id_of(model), news) if priced and self.prices is not None else 0.0,
+            cost=self._cost(news),
         )
 
 
@@ -149,6 +166,7 @@ def _told(name: str, budget: Budget, total: Spent) -> dict[str, Any]:
         "allowed": budget.limits[name],
         "spent": total.to_dict(),
         "by_agent": {agent: spent.to_dict() for agent, spent in budget.spent.items()},
+        "beside": {purpose: spent.to_dict() for purpose, spent in budget.beside.items()},
     }
 
 
@@ -161,7 +179,7 @@ def current_account() -> Account | None:
 
 
 @contextmanager
-def opened(agent: Agent, given: Budget | None, fresh: Budget | None, prices: Prices | None) -> Iterator[None]:
+def opened(agent: Agent, given: Budget | None, fresh: Budget | None, prices: Prices | None) -> Iterator[Account]:
     """Opens the account of a call for the length of a `with` block.
 
     Args:
@@ -185,7 +203,7 @@ def opened(agent: Agent, given: Budget | None, fresh: Budget | None, prices: Pri
             clocks.enter_context(draw.budget)
 
         try:
-            yield
+            yield account
         finally:
             _current.reset(token)
             account.settle()

@@ -66,12 +66,24 @@ class Budget:
         TypeError: There is no such limit, or a value is no positive number of its kind.
     """
 
-    __slots__ = ("_active", "_began", "_clock", "_elapsed", "_lock", "_spent", "_sum", "limits")
+    __slots__ = (
+        "__weakref__",
+        "_active",
+        "_began",
+        "_beside",
+        "_clock",
+        "_elapsed",
+        "_lock",
+        "_spent",
+        "_sum",
+        "limits",
+    )
 
     def __init__(self, **limits: float) -> None:
         self.limits: Final[Mapping[str, float]] = MappingProxyType(checked_limits(limits, "Budget"))
         self._lock = threading.Lock()
         self._spent: dict[str, Spent] = {}
+        self._beside: dict[str, Spent] = {}
         self._sum = Spent()
         self._active = 0
         self._began = self._elapsed = 0.0
@@ -90,6 +102,12 @@ class Budget:
         """
         with self._lock:
             return dict(self._spent)
+
+    @property
+    def beside(self) -> dict[str, Spent]:
+        """The part of it that went to model calls beside the conversation, such as summaries, by their purpose."""
+        with self._lock:
+            return dict(self._beside)
 
     @property
     def total(self) -> Spent:
@@ -122,6 +140,30 @@ class Budget:
         """Counts what an agent has spent, or what was spent for it outside of its calls."""
         with self._lock:
             self._add(agent, amount)
+
+    def attribute(self, purpose: str, amount: Spent) -> None:
+        """Notes what a model call beside the conversation was for; it is counted elsewhere."""
+        with self._lock:
+            self._beside[purpose] = self._beside.get(purpose, _NOTHING) + amount
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was spent, as JSON."""
+        with self._lock:
+            return {
+                "seconds": self._seconds(),
+                "spent": {agent: spent.to_dict() for agent, spent in self._spent.items()},
+                "beside": {purpose: spent.to_dict() for purpose, spent in self._beside.items()},
+            }
+
+    def take_up(self, kept: Mapping[str, Any]) -> None:
+        """Counts what `to_dict` said of another budget, also its seconds."""
+        with self._lock:
+            self._elapsed += kept["seconds"]
+            for agent, spent in kept["spent"].items():
+                self._add(agent, Spent(**spent))
+
+            for purpose, spent in kept["beside"].items():
+                self._beside[purpose] = self._beside.get(purpose, _NOTHING) + Spent(**spent)
 
     def __enter__(self) -> Self:
         """Starts the clock, for one call more."""

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 import pydantic
 
-from ropewalk import CallOptions, Denied, Invocation, Stop, hookimpl
+from ropewalk import (
+    CallOptions,
+    Denied,
+    Invocation,
+    ModelOutcome,
+    ResumeError,
+    Retry,
+    Stop,
+    Suspend,
+    current_run,
+    hookimpl,
+)
+from ropewalk_limits import keeping
 from ropewalk_limits.account import current_account, opened
 from ropewalk_limits.budget import Budget
 from ropewalk_limits.limits import checked_limits
 from ropewalk_limits.prices import Price, Prices
 
 if TYPE_CHECKING:
-    from ropewalk import AgentResult
+    from ropewalk import AgentResult, ModelRequest
     from ropewalk.agent import Agent
     from ropewalk.invocation import Cycle
+    from ropewalk.run import Run
 
 
 @final
@@ -46,19 +59,19 @@ class LimitsPlugin:
         Raises:
             TypeError: There is no such limit, or a value is no positive number of its kind.
             ValueError: The cost is to be limited and there are no prices.
+            ResumeError: The call goes on with a paused run, whose shared budget is not known here.
         """
         limits = options.given.get("limits")
-        above = current_account()
-        if limits is None and above is None:
+        above, pause = current_account(), agent.suspension
+        if limits is None and above is None and (pause is None or LimitsEnforcer.name not in pause.plugins):
             return
 
-        if limits is not None:
-            allowed = _allowed(limits)
-            if "cost" in allowed and self._prices is None and (above is None or above.prices is None):
-                raise ValueError(
-                    "limits: the cost cannot be limited without prices: "
-                    'plugins=[("limits", {"prices": {"<model id>": {"input": 3, "output": 15}}})], per million tokens'
-                )
+        allowed = _allowed(limits) if limits is not None else _kept_limits(options, agent)
+        if "cost" in allowed and self._prices is None and (above is None or above.prices is None):
+            raise ValueError(
+                "limits: the cost cannot be limited without prices: "
+                'plugins=[("limits", {"prices": {"<model id>": {"input": 3, "output": 15}}})], per million tokens'
+            )
 
         if not any(isinstance(plugin, LimitsEnforcer) for plugin in agent.hooks.plugins):
             agent.add_plugin(self._enforcer)
@@ -81,15 +94,54 @@ class LimitsEnforcer:
         call_next: Callable[[Invocation], Awaitable[AgentResult | Denied]],
         agent: Agent,
     ) -> AgentResult | Denied:
-        """Keeps the account of a call that has limits, or is part of one that has."""
-        limits = invocation.options.given.get("limits")
-        if limits is None and current_account() is None:
-            return await call_next(invocation)
+        """Keeps the account of a call that has limits, or is part of one that has.
 
+        A run that goes on after a pause goes on with its budget.
+        """
+        limits = invocation.options.given.get("limits")
         shared = limits if isinstance(limits, Budget) else None
-        fresh = Budget(**limits) if isinstance(limits, Mapping) else None
-        with opened(agent, shared, fresh, self._prices):
-            return await call_next(invocation)
+        own = Budget(**limits) if isinstance(limits, Mapping) else None
+        if invocation.resumed:
+            shared, own = _taken_up(current_run(), shared, own)
+
+        if shared is None and own is None:
+            if current_account() is None:
+                return await call_next(invocation)
+
+            with opened(agent, None, None, self._prices):
+                return await call_next(invocation)
+
+        run, paused = current_run(), False
+        try:
+            with opened(agent, shared, own, self._prices) as account:
+                if run.options is invocation.options:
+                    account.follow(run.metrics)
+
+                result = await call_next(invocation)
+
+            paused = run.paused is not None
+        except Suspend:
+            paused = True
+            raise
+        finally:
+            if paused:
+                keeping.keep(run, shared, own)
+            else:
+                keeping.forget(run)
+
+        return result
+
+    @hookimpl(trylast=True)
+    async def around_model_call(
+        self, request: ModelRequest, call_next: Callable[[ModelRequest], Awaitable[ModelOutcome | Retry]]
+    ) -> ModelOutcome | Retry:
+        """Notes what calls beside the conversation are for."""
+        outcome = await call_next(request)
+        account = current_account()
+        if request.purpose != "turn" and isinstance(outcome, ModelOutcome) and account is not None:
+            account.spend_beside(request.purpose, cast("Mapping[str, int]", outcome.usage))
+
+        return outcome
 
     @hookimpl
     async def decide_stop(self, cycle: Cycle, agent: Agent) -> Stop | None:
@@ -106,3 +158,33 @@ def _allowed(limits: Any) -> Mapping[str, float]:
         raise TypeError(f"limits={limits!r}: give a dict such as {{'turns': 5}}, or a Budget")
 
     return checked_limits(limits, f"limits={limits!r}")
+
+
+def _kept_limits(options: CallOptions, agent: Agent) -> Mapping[str, float]:
+    """The limits of the paused run that a call without limits goes on with; none when it does not."""
+    pause = agent.suspension
+    noted = keeping.kept(agent, pause.run) if pause is not None else None
+    if pause is None or noted is None or not keeping.resumes(options.prompt, pause):
+        return {}
+
+    limits: Mapping[str, float] | None = noted["limits"]
+    if limits is None and keeping.remembered(agent, pause.run) is None:
+        raise ResumeError(
+            "the paused run draws on a Budget, which another process has: pass limits=Budget(...), or a dict of limits"
+        )
+
+    return limits or {}
+
+
+def _taken_up(run: Run, shared: Budget | None, own: Budget | None) -> tuple[Budget | None, Budget | None]:
+    """The budget of a run that goes on: the limits that the caller gives now, and what was spent before."""
+    noted = keeping.kept(run.agent, run.id)
+    if noted is None or shared is not None:
+        return shared, own
+
+    if noted["limits"] is None:
+        return (keeping.remembered(run.agent, run.id), None) if own is None else (None, own)
+
+    own = own or Budget(**noted["limits"])
+    own.take_up(noted["spent"])
+    return None, own

@@ -32,11 +32,12 @@ def translated(error: Exception, *, begun: bool = False) -> ModelError:
         return MalformedStreamError(f"{_PROVIDER}: {message}: the server sends what is no text or no JSON; check it")
 
     name = type(told).__name__
-    if _CUT.search(message) or (begun and name in _NO_ANSWER):
+    own = next((code for cause in _causes(told) if (code := _code(cause))), None)
+    if _CUT.search(message) or (begun and own is None and name in _NO_ANSWER):
         return IncompleteStreamError(f"{_PROVIDER}: {message}: the answer was cut; try again later")
 
     status = None if name in _NO_ANSWER else _status(told)
-    code = _code(told) or name
+    code = own or name
     failure = classify(_PROVIDER, code=code, status=status, text=message)
     return model_error(failure, message, provider=_PROVIDER, code=code, status=status, retry_after=_retry_after(told))
 
@@ -88,8 +89,8 @@ def _status(error: Exception) -> int | None:
         return None
 
 
-def _code(error: Exception) -> str | None:
-    """The provider's own code; LiteLLM's class says it where the provider gave none."""
+def _code(error: BaseException) -> str | None:
+    """The provider's own code, which LiteLLM's exception may have lost and that of the client below it has."""
     body = getattr(error, "body", None)
     found: Any = body.get("code") if isinstance(body, Mapping) else None
     found = found or getattr(error, "code", None)

@@ -20,6 +20,12 @@ from ropewalk_litellm import background
 _log = logging.getLogger("ropewalk.litellm")
 _LOCAL_DATA: Final = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS")
 _LOGGERS: Final = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+# What it silences itself when it is imported: pydantic says it of LiteLLM's classes, but not in LiteLLM's name.
+_ITS_WARNINGS: Final = (
+    ".*conflict with protected namespace",
+    ".*Accessing the.*attribute on the instance is deprecated",
+    ".*`ReadOnly` qualifier",
+)
 _guard = threading.Lock()
 _ready: list[ModuleType] = []
 
@@ -100,6 +106,8 @@ def _ignore_its_warnings() -> None:
     At every call: whoever collects warnings, as pytest does, puts all filters back afterwards, LiteLLM's own too.
     """
     warnings.filterwarnings("ignore", module=r"litellm(\.|$)")
+    for message in _ITS_WARNINGS:
+        warnings.filterwarnings("ignore", message=message)
 
 
 def release_clients() -> None:

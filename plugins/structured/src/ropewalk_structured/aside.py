@@ -6,16 +6,18 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ropewalk import Refuse
 from ropewalk.errors import MaxTokensReachedException
 from ropewalk.history import History
 from ropewalk.invocation import CallOptions, Denied, Invocation
 from ropewalk.kits.messages.prompt import prompt_messages
 from ropewalk.kits.messages.rules import tool_uses
 from ropewalk.kits.result import AgentResult
+from ropewalk.loop.gates import denied
 from ropewalk.loop.model_step import call_model
 from ropewalk.loop.model_turn import model_turn
 from ropewalk.run import Run
-from ropewalk_structured.engine import engine_of
+from ropewalk_structured.engine import BESIDE, engine_of
 from ropewalk_structured.errors import StructuredOutputException
 from ropewalk_structured.prompt import prompt_of
 from ropewalk_structured.session import Session, current
@@ -37,17 +39,24 @@ async def fill(agent: Agent, engine: StructuredOutput, output_model: Any, prompt
 
     Raises:
         OutputModelError: It is no output model.
+        RuntimeError: A run of the agent is paused: what the conversation says is not said yet.
         ValueError: There is neither a prompt nor a history.
         StructuredOutputException: The model did not fill it, the call was cancelled, or a hook refused it.
     """
     agent.check_open()
+    if agent.suspension is not None:
+        raise RuntimeError(
+            f"cannot call structured_output while a run of agent {agent.name!r} is paused ({agent.suspension.kind}): "
+            "let it go on first, or end it with a new prompt"
+        )
+
     target = target_of(output_model)
     messages = prompt_messages(prompt)
     if not messages and not agent.messages:
         raise ValueError("structured_output has neither a prompt nor a history to fill the model from: pass a prompt")
 
     hooks = agent.hooks if engine_of(agent) is not None else agent.hooks.with_plugin(engine)
-    run = Run(agent, CallOptions(prompt, {}), hooks, History(), None)
+    run = Run(agent, CallOptions(prompt, {}, {BESIDE: True}), hooks, History(), None)
     run.lose_followers()
     run.journal = None  # no part of the agent's log
     run.model_chain = hooks.around_model_call(partial(call_model, run), agent)
@@ -88,8 +97,8 @@ async def _answered(run: Run, target: Target, most: int, invocation: Invocation)
     """The innermost step: ask until the model has filled it, or too often."""
     agent = run.agent
     invocation, refusal = await run.hooks.intervene("before_invocation", invocation, agent)
-    if refusal is not None:
-        return Denied(f"DENIED: {refusal.reason}")
+    if isinstance(refusal, Refuse):
+        return Denied(denied(refusal))
 
     run.history = history = _copied(agent)
     history.add_input(invocation.messages)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, final
 
-from ropewalk import hookimpl
-from ropewalk.outcomes import ModelOutcome, Stop, ToolsOutcome
+from ropewalk import Suspend, current_run, hookimpl
+from ropewalk.outcomes import ModelOutcome, ToolsOutcome
 from ropewalk.tools import ToolBatch, ToolCall
+from ropewalk_structured import keeping
 from ropewalk_structured.prompt import prompt_of
 from ropewalk_structured.session import Session, current, session_of
 from ropewalk_structured.target import target_of
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 MODEL: Final = "structured_output_model"
 PROMPT: Final = "structured_output_prompt"
+BESIDE: Final = "structured_output_beside"
+"""Marks the options of a question beside the conversation."""
 
 _FINAL: Final = frozenset({"content_filtered", "guardrail_intervened"})
 """Stop reasons after which the model is not asked again: what it refuses to say it refuses as an object too."""
@@ -57,19 +60,44 @@ class StructuredOutput:
         agent: Agent,
     ) -> AgentResult | Denied:
         """Opens the session, and puts the output into the result."""
-        given = invocation.options.given
-        model = given.get(MODEL)
-        target = self.target if model is None else target_of(model)
-        session = (
-            None if target is None else Session(agent, target, given.get(PROMPT) or prompt_of(agent), self.max_attempts)
-        )
-        with current(session):
-            result = await call_next(invocation)
+        session = self._opened(invocation, agent)
+        if session is None:
+            with current(None):
+                return await call_next(invocation)
 
-        if session is not None and session.filled and hasattr(result, "structured_output"):
+        with current(session):
+            try:
+                result = await call_next(invocation)
+            except Suspend:
+                keeping.keep(current_run(), session)
+                raise
+
+        if BESIDE not in invocation.options.given:
+            keeping.keep(current_run(), session)  # a hook further out may still pause the run
+
+        if session.filled and hasattr(result, "structured_output"):
             result.structured_output = session.value
 
         return result
+
+    def _opened(self, invocation: Invocation, agent: Agent) -> Session | None:
+        given = invocation.options.given
+        if BESIDE in given:
+            return None
+
+        target = target_in(invocation, agent) or self.target
+        if target is None:
+            return None
+
+        run = current_run()
+        keeping.remember(run, target)
+        session = Session(agent, target, given.get(PROMPT) or prompt_of(agent), self.max_attempts)
+        kept = keeping.take(agent, run.id) if invocation.resumed else None
+        if kept is not None:
+            session.prompt = given.get(PROMPT) or kept["prompt"]
+            session.restore(kept)
+
+        return session
 
     @hookimpl(trylast=True)
     async def around_model_call(
@@ -101,7 +129,7 @@ class StructuredOutput:
 
         calls = tuple(_equipped(call, session) for call in batch.calls)
         outcome = await call_next(ToolBatch(calls, batch.invocation_state))
-        if isinstance(outcome, ToolsOutcome):  # the kernel complains of anything else
+        if isinstance(outcome, ToolsOutcome) and not current_run().interrupts:  # of anything else the kernel complains
             session.settle([call.tool_use for call in calls], outcome.results)
 
         return outcome
@@ -129,25 +157,13 @@ class StructuredOutput:
         return None if problem is None else [{"text": problem}]
 
 
-@final
-class OutputStop:
-    """Ends the run when there is an output, or when there were too many attempts at one.
+def target_in(invocation: Invocation, agent: Agent) -> Target | None:
+    """The output model that the caller gave, now or before the run was paused."""
+    model = invocation.options.given.get(MODEL)
+    if model is not None:
+        return target_of(model)
 
-    A plugin of its own because of its place: before every limit, since a run that is done has not run into one.
-    """
-
-    name = "structured-output-stop"
-    order = -1_000
-
-    @hookimpl
-    async def decide_stop(self, agent: Agent) -> Stop | None:
-        """Stops at the top of the next cycle, when the other tools of the message have run."""
-        session = session_of(agent)
-        if session is None:
-            return None
-
-        session.check()
-        return Stop("tool_use") if session.filled else None
+    return keeping.remembered(agent, current_run().id) if invocation.resumed else None
 
 
 def _equipped(call: ToolCall, session: Session) -> ToolCall:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, final
 import pydantic
 
 from ropewalk import hookimpl
+from ropewalk_structured import keeping
 from ropewalk_structured.aside import fill
-from ropewalk_structured.engine import MODEL, PROMPT, OutputStop, StructuredOutput, check_free, engine_of
+from ropewalk_structured.engine import MODEL, PROMPT, StructuredOutput, check_free, engine_of
 from ropewalk_structured.prompt import StructuredOutputPrompt, checked_prompt
 from ropewalk_structured.session import DEFAULT_MAX_ATTEMPTS
+from ropewalk_structured.stop import OutputStop
 from ropewalk_structured.target import target_of
 
 if TYPE_CHECKING:
@@ -61,22 +63,36 @@ class StructuredPlugin:
             OutputModelError: It is no output model.
             TypeError: The prompt is no text.
             ValueError: The prompt is blank or there is no output model for it, or a tool bears the model's name.
+            ResumeError: The call goes on with a paused run, whose output model is another one or is not known here.
         """
-        given = options.given
-        if MODEL not in given and PROMPT not in given:
+        given, pause = options.given, agent.suspension
+        if MODEL not in given and PROMPT not in given and pause is None:
             return
 
         engine = engine_of(agent)
+        target = target_of(given[MODEL]) if MODEL in given else None
+        if pause is not None:
+            if keeping.resumes(options.prompt, pause):
+                own = engine.target if engine is not None else None
+                target = keeping.target_to_resume(agent, pause, target, own)
+
+            if engine is None and self._engine.name in pause.plugins:  # it took part, and does again
+                engine = self._add_engine(agent)
+
         if PROMPT in given:
             checked_prompt(given[PROMPT])
-            if MODEL not in given and (engine is None or engine.target is None):
+            if target is None and (engine is None or engine.target is None):
                 raise ValueError(f"{PROMPT} is given without an output model: give {MODEL} too, or leave it out")
 
-        if MODEL in given:
-            check_free(target_of(given[MODEL]), agent)
+        if target is not None:
+            check_free(target, agent)
             if engine is None:
-                agent.add_plugin(self._engine)
-                agent.add_plugin(self._stop)
+                self._add_engine(agent)
+
+    def _add_engine(self, agent: Agent) -> StructuredOutput:
+        agent.add_plugin(self._engine)
+        agent.add_plugin(self._stop)
+        return self._engine
 
     @hookimpl
     def provide_method(self, name: str, agent: Agent) -> Callable[..., Any] | None:

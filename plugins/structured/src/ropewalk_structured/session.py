@@ -43,15 +43,17 @@ class Session:
         value: The output.
     """
 
-    __slots__ = ("_agent", "_attempts", "_most", "_pending", "_problem", "filled", "forced", "prompt", "purpose",
-                 "stop_reason", "target", "value")  # fmt: skip
+    __slots__ = ("_agent", "_attempts", "_given", "_judged", "_most", "_pending", "_problem", "filled", "forced",
+                 "prompt", "purpose", "stop_reason", "target", "value")  # fmt: skip
 
     def __init__(self, agent: Agent, target: Target, prompt: str, most: int, purpose: str = _TURN) -> None:
         self._agent = ref(agent)  # a context may outlive the call in what the call has scheduled
         self._most = most
         self._attempts = 0
         self._problem = ""
-        self._pending: dict[str, Any] = {}
+        self._pending: dict[str, tuple[Any, dict[str, Any]]] = {}
+        self._given: dict[str, Any] | None = None
+        self._judged = ""
         self.target = target
         self.prompt = prompt
         self.forced = purpose != _TURN  # a question beside the conversation is for the output alone
@@ -110,16 +112,19 @@ class Session:
                 continue
 
             if use_id in pending and result["status"] == "success":  # it may have been renamed on its way
-                self.accept(pending[use_id])
+                self._accept(*pending[use_id])
                 return
 
             if use["name"] == self.target.name:
                 problem = "\n".join(piece["text"] for piece in result["content"] if "text" in piece)
 
-        if problem is not None:
+        if problem is None and self.forced:
+            problem = f"it asked for other tools ({', '.join(use['name'] for use in uses)})"
+
+        message = uses[0]["toolUseId"] if uses else ""
+        if problem is not None and message != self._judged:  # or it was judged before a pause
+            self._judged = message
             self.fail(problem or "its call was answered with an error")
-        elif self.forced:
-            self.fail(f"it asked for other tools ({', '.join(use['name'] for use in uses)})")
 
     def answer(self, use: ToolUse, input_error: str | None) -> ToolResult:
         """Answers a tool use where no tool runs."""
@@ -145,7 +150,7 @@ class Session:
         for given in objects_in(text):
             found = self._try("", given)
             if found is None:
-                self.accept(self._pending.pop(""))
+                self._accept(*self._pending.pop(""))
                 return None
 
             problem = problem or found
@@ -160,7 +165,7 @@ class Session:
 
     def _try(self, use_id: str, given: dict[str, Any]) -> str | None:
         try:
-            self._pending[use_id] = self.target.validate(given)
+            self._pending[use_id] = (self.target.validate(given), given)
         except ValidationError as error:
             return problem_text(self.target.name, error)
         except Exception as error:  # noqa: BLE001 - a validator of the user's may raise anything
@@ -168,9 +173,8 @@ class Session:
 
         return None
 
-    def accept(self, value: Any) -> None:
-        """There is an output now."""
-        self.filled, self.value = True, value
+    def _accept(self, value: Any, given: dict[str, Any]) -> None:
+        self.filled, self.value, self._given = True, value, given
 
     def fail(self, problem: str) -> None:
         """Counts an answer that did not fit."""
@@ -185,6 +189,32 @@ class Session:
         """
         if self._attempts >= self._most and not self.filled:
             raise StructuredOutputException(self.target.name, self._problem, self._attempts)
+
+    # -- across a pause ------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the call needs to go on after a pause, as JSON: the answers in place of the objects made from them."""
+        return {
+            "model": self.target.name,
+            "prompt": self.prompt,
+            "forced": self.forced,
+            "stop_reason": self.stop_reason,
+            "attempts": self._attempts,
+            "problem": self._problem,
+            "judged": self._judged,
+            "pending": {use_id: given for use_id, (_, given) in self._pending.items()},
+            "given": self._given,
+        }
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Takes up what `to_dict` gave."""
+        self.forced, self.stop_reason = kept["forced"], kept["stop_reason"]
+        self._attempts, self._problem, self._judged = kept["attempts"], kept["problem"], kept["judged"]
+        for use_id, given in kept["pending"].items():
+            self._try(use_id, given)
+
+        if kept["given"] is not None and self._try("", kept["given"]) is None:
+            self._accept(*self._pending.pop(""))
 
 
 _current: ContextVar[Session | None] = ContextVar("ropewalk_structured", default=None)

@@ -9,13 +9,15 @@ from typing import Final, final
 
 from ropewalk import Agent, ConcurrencyException, ToolDefinitionError
 from ropewalk.agent_base import AgentBase
+from ropewalk.kits.suspension import ResumeError
 from ropewalk.tools import ToolCall, error_result
 from ropewalk.types import ToolResult, ToolSpec
 from ropewalk_subagents.answers import tool_result
 from ropewalk_subagents.driving import drive
 from ropewalk_subagents.line import WouldNeverEndError, line_of
 from ropewalk_subagents.naming import checked_name, legal_name
-from ropewalk_subagents.nesting import above, with_caller
+from ropewalk_subagents.nesting import above, outermost, outermost_of, with_caller
+from ropewalk_subagents.pausing import MovedOnError, kept_of, suspend_of, waits
 
 _log = logging.getLogger("ropewalk.subagents")
 _INPUT: Final = "input"
@@ -96,6 +98,7 @@ class AgentTool:
 
         Raises:
             CancelledError: The caller was cancelled; the agent has ended by then.
+            Suspend: The agent waits for answers, which the caller's caller gives.
         """
         use_id = call.tool_use["toolUseId"]
         prompt = call.tool_use["input"].get(_INPUT)
@@ -110,31 +113,41 @@ class AgentTool:
                 "already, which is the limit; answer without it",
             )
 
-        token = above.set(callers)
+        tokens = above.set(callers), outermost.set(outermost_of(call))
         try:
             return await self._answer(prompt, call, callers)
-        except ConcurrencyException:
-            return error_result(use_id, f"Error: Agent {self.agent.name!r} is already processing a request")
-        except WouldNeverEndError:
-            return error_result(
-                use_id,
-                f"Error: Agent {self.agent.name!r} is already processing a request, which waits for this very call; "
-                "answer without it",
-            )
         except Exception as error:  # noqa: BLE001 - the caller's model is told, and may do without
             _log.debug("sub-agent %s raised", self.agent.name, exc_info=True)
-            return error_result(use_id, f"Error: agent {self.agent.name!r} failed: {type(error).__name__} - {error}")
+            return error_result(use_id, f"Error: {_told(error, self.agent.name)}")
         finally:
-            above.reset(token)
+            above.reset(tokens[0])
+            outermost.reset(tokens[1])
 
     async def _answer(self, prompt: str, call: ToolCall, callers: tuple[int, ...]) -> ToolResult:
-        use_id = call.tool_use["toolUseId"]
+        use_id, name = call.tool_use["toolUseId"], self.agent.name
+        kept = kept_of(call)
+        if kept is not None and not kept.answers:
+            raise kept.suspend()
+
         async with self._ready(callers) as (child, cancel):
             if call.cancel_signal.is_set():  # while the call stood in the line
-                return error_result(use_id, f"Agent {self.agent.name!r} was not asked: the run was cancelled before")
+                return error_result(use_id, f"Agent {name!r} was not asked: the run was cancelled before")
 
-            result = await drive(child, prompt, call, cancel)
-            return tool_result(result, self.agent.name, use_id)
+            if kept is not None:
+                kept.into(child)
+            elif waits(child):
+                return error_result(
+                    use_id, f"Error: Agent {name!r} waits for an answer to what it has asked before; call it after that"
+                )
+
+            result = await drive(child, prompt if kept is None else kept.answers, call, cancel)
+            while result.stop_reason == "checkpoint":  # which are for callers who keep them
+                result = await drive(child, None, call, cancel)
+
+            if result.stop_reason == "interrupt":
+                raise suspend_of(child, call)
+
+            return tool_result(result, name, use_id)
 
     @contextlib.asynccontextmanager
     async def _ready(self, callers: tuple[int, ...]) -> AsyncIterator[tuple[Agent, Callable[[], None]]]:
@@ -153,6 +166,21 @@ class AgentTool:
             yield child, child.cancel
         finally:
             await _close(child)
+
+
+def _told(error: Exception, name: str) -> str:
+    """What a caller's model is told when an agent did not answer."""
+    if isinstance(error, ConcurrencyException):
+        return f"Agent {name!r} is already processing a request"
+
+    if isinstance(error, WouldNeverEndError):
+        return f"Agent {name!r} is already processing a request, which waits for this very call; answer without it"
+
+    if isinstance(error, MovedOnError | ResumeError):
+        _log.warning("the answer for sub-agent %s is lost: %s", name, error)
+        return f"agent {name!r} could not go on with the answer: {error}"
+
+    return f"agent {name!r} failed: {type(error).__name__} - {error}"
 
 
 async def _close(child: Agent) -> None:

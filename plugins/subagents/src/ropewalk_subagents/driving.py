@@ -12,6 +12,7 @@ from ropewalk import AgentResult
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
     from ropewalk.tools import ToolCall
+    from ropewalk.types import AgentInput
 
 _ATTEMPTS: Final = 8
 _PAUSE_SECONDS: Final = 0.1
@@ -19,12 +20,12 @@ _under_way: Final[set[asyncio.Task[None]]] = set()
 """The event loop itself refers to tasks weakly."""
 
 
-async def drive(child: Agent, prompt: str, call: ToolCall, cancel: Callable[[], None]) -> AgentResult:
+async def drive(child: Agent, prompt: AgentInput, call: ToolCall, cancel: Callable[[], None]) -> AgentResult:
     """Runs the child to its end.
 
     Args:
         child: The agent to run.
-        prompt: What it is asked.
+        prompt: What it is asked, or the answers with which it goes on.
         call: The tool call that it answers: its invocation state is handed down by reference, and its followers see the
             child's events as `tool_stream` events.
         cancel: Stops the child's run; called several times when the caller is cancelled.
@@ -58,7 +59,7 @@ async def drive(child: Agent, prompt: str, call: ToolCall, cancel: Callable[[], 
         del answer  # or the error's own frames would refer to it
 
 
-async def _follow(child: Agent, prompt: str, call: ToolCall, end: list[AgentResult | BaseException]) -> None:
+async def _follow(child: Agent, prompt: AgentInput, call: ToolCall, end: list[AgentResult | BaseException]) -> None:
     """Hands the child's events on. Its end is a value: SystemExit in a task would tear down the event loop."""
     try:
         stream = child.stream_async(prompt, invocation_state=call.invocation_state)

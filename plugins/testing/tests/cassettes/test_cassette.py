@@ -239,7 +239,7 @@ def changed(change):
         (
             lambda m, _: m[0]["content"].append({"text": "More."}),
             "messages[0].content[1]",
-            "(not there)",
+            ABSENT,
             {"text": "More."},
         ),
         (lambda m, _: m.pop(), "messages[2]", ANSWERED, ABSENT),

@@ -103,6 +103,13 @@ def test_a_pattern_and_a_key_of_ones_own():
     }
 
 
+@pytest.mark.parametrize("unit", ["a", '"', "\\", '\\"', " ", "://", "eyJ", "sk-", 'a": "'])
+def test_a_text_of_a_megabyte_is_no_trouble(redactor, unit):
+    text = unit * (1_000_000 // len(unit))
+
+    assert redactor.text(text) in (text, REDACTED)
+
+
 def test_an_escaped_quote_does_not_end_a_secret(redactor):
     text = json.dumps({"password": f'a", {CANARY}', "b": "kept"})
 

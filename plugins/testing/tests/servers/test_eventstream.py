@@ -29,7 +29,7 @@ def test_a_changed_byte_is_seen(place):
     damaged = bytearray(event_frame("messageStart", {"role": "assistant"}))
     damaged[place] ^= 1
 
-    with pytest.raises(ScriptError, match="checksum|torn"):
+    with pytest.raises(ScriptError, match=r"checksum|torn"):
         list(frames(bytes(damaged)))
 
 

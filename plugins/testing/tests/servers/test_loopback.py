@@ -45,11 +45,32 @@ def test_a_function_answers_and_sees_the_request(kind, path, connect):
 
 
 def test_what_a_function_raises_is_raised_at_the_end(kind, path, connect):
-    with pytest.raises(KeyError, match="word"), kind(script=[lambda received: received.body["word"]]) as server:
-        reply = connect(server).post(path, BODY)
+    replies = []
 
-        assert reply.status == 400
-        assert b"KeyError" in reply.data
+    def run():
+        with kind(script=[lambda received: received.body["word"]]) as server:
+            replies.append(connect(server).post(path, BODY))
+
+    with pytest.raises(KeyError, match="word"):
+        run()
+
+    assert replies[0].status == 400
+    assert b"KeyError" in replies[0].data
+
+
+@pytest.mark.parametrize("raw", [[("odd", {"a": object()})], [{"a": object()}], [3]])
+def test_what_no_wire_can_carry_is_raised_at_the_end(kind, path, connect, raw):
+    statuses = []
+
+    def run():
+        with kind(script=[turn(raw=raw)]) as server:
+            statuses.append(connect(server).post(path, BODY).status)
+            assert server.open_streams == 0
+
+    with pytest.raises((TypeError, AttributeError, ValueError)):
+        run()
+
+    assert statuses == [400]
 
 
 def test_an_exhausted_script_is_an_error_that_says_so(kind, path, connect):
@@ -132,7 +153,7 @@ def test_a_client_that_goes_away_in_a_silence_is_noticed(kind, path, connect, sa
         client.connection.close()
         server.wait_streams_closed(30)
 
-        assert server.aborted == 1
+        assert (server.open_streams, server.aborted) == (0, 1)
 
 
 def test_nothing_is_answered_when_the_silence_comes_first(kind, path):

@@ -42,6 +42,27 @@ class ToolContext:
         """The same for every attempt at this tool use, also after a crash; different for any other use."""
         return self._call.idempotency_key
 
+    def interrupt(self, name: str, reason: Any = None, response: Any = None) -> Any:
+        """Asks whoever called the agent, and pauses the call until there is an answer. Works in any thread.
+
+        When the run goes on, the tool runs again from its start and gets the answer here: what must happen once stands
+        behind the last interrupt, or looks at `idempotency_key`.
+
+        Args:
+            name: Names the question; the same name in one call is the same question.
+            reason: What the caller is told, JSON only.
+            response: An answer that is known already; nobody is asked then.
+
+        Returns:
+            The answer; any JSON value, also None.
+
+        Raises:
+            Suspend: There is no answer yet. No `Exception`; let it pass.
+            ValueError: The name is no text.
+            RuntimeError: Nobody could answer: in a direct call of the tool, or in a run beside another one.
+        """
+        return self._call.interrupt(name, reason, response)
+
     def emit(self, data: Any) -> None:
         """Shows an intermediate value to whoever follows the run (a `tool_stream` event). Works in any thread."""
         self._call.emit(data)

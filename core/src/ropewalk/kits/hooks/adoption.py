@@ -13,7 +13,7 @@ from ropewalk.kits.hooks.blueprint import blueprint, key_of
 from ropewalk.kits.hooks.discovery import registry
 from ropewalk.kits.hooks.gathering import Gathering
 from ropewalk.kits.hooks.loading import find, is_pair, load, made, switched_off
-from ropewalk.kits.hooks.parameters import PARAMETER_VALUES, distribution_of
+from ropewalk.kits.hooks.parameters import PARAMETER_VALUES, REQUIRED_HOOKS, distribution_of
 from ropewalk.kits.hooks.refusals import carries_hooks
 
 DEPTH: Final = 8
@@ -39,13 +39,14 @@ def adopt_all(gathering: Gathering, values: Mapping[str, object], agent: Any) ->
 
     Raises:
         MissingPluginError: The owner of a parameter is not installed, or is switched off.
-        InvalidParameterError: The owner does not understand the value.
+        InvalidParameterError: The owner does not understand the value, or it is a plugin that cannot do its work.
         PluginError: The owner's answer is not made of plugins.
     """
     questions: dict[str, object] = {}
     for parameter, value in values.items():
         if not isinstance(value, type) and carries_hooks(type(value)):
             gathering.add_instance(value, f"{parameter}=")
+            _check_fit(parameter, value)
             for owner in registry().owners.get(parameter, ()):
                 gathering.others.pop(owner, None)
         else:
@@ -56,6 +57,19 @@ def adopt_all(gathering: Gathering, values: Mapping[str, object], agent: Any) ->
         adoption.ask(parameter, value)
 
     adoption.finish()
+
+
+def _check_fit(parameter: str, plugin: Any) -> None:
+    """Refuses a plugin that would take the owner's place and not do its work."""
+    wanted = REQUIRED_HOOKS.get(parameter, ())
+    plan = blueprint((key_of(plugin),))
+    if wanted and not any(getattr(plan, hook) for hook in wanted):
+        cls = type(plugin)
+        raise InvalidParameterError(
+            f"{_spelled(parameter)}: plugin {plugin.name!r} ({cls.__module__}.{cls.__qualname__}) has no hook "
+            f"{' or '.join(wanted)}, so nobody would answer for the parameter. To fix it: give the plugin in "
+            f"plugins=[...], and here one that implements {' or '.join(wanted)}"
+        )
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, final
 
 import pluggy
 
+from ropewalk.kits.hooks.deprecations import warn_of_deprecated
 from ropewalk.kits.hooks.refusals import TIERS, Implementation, check_class, refusal
 from ropewalk.kits.hooks.signatures import HOOKS, Call
 from ropewalk.markers import PROJECT
@@ -90,6 +91,7 @@ class Plan:
     on_hook_call: Links = ()
     emit_checkpoint: Links = ()
     resume_run: Links = ()
+    read_records: Links = ()
     write_records: Links = ()
 
 
@@ -142,6 +144,9 @@ def blueprint(plugins: tuple[Key, ...]) -> Plan:
     def ordered(hook: str) -> Links:
         implementations = sorted(getattr(manager.hook, hook).get_hookimpls(), key=rank)
         return tuple(link(each, hook) for each in implementations)
+
+    for (cls, name, _, _), found in zip(plugins, checked, strict=True):
+        warn_of_deprecated(cls, name, found.values())
 
     return Plan(**{hook: ordered(hook) for hook in HOOKS})
 

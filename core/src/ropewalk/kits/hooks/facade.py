@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from ropewalk.invocation import CallOptions, Cycle, Denied, Invocation
     from ropewalk.kits.events import Event
     from ropewalk.kits.hooks.tracing import HookCall
-    from ropewalk.kits.records import Record
+    from ropewalk.kits.log.fold import LogState
+    from ropewalk.kits.log.records import Record
     from ropewalk.kits.result import AgentResult
     from ropewalk.kits.suspension import Suspension
     from ropewalk.model import Model, ModelRequest
@@ -223,6 +224,11 @@ class Hooks:
         """Asks whether a payload is the checkpoint of the agent's pause."""
         links = self.plan.resume_run
         return await verbs.first(links, self.plugins, (payload, pause, agent)) if links else None
+
+    def read_records(self, agent: Agent) -> LogState | None:
+        """Asks for the state of the agent's log."""
+        links = self.plan.read_records
+        return verbs.call_first(links, self.plugins, (agent,)) if links else None
 
     async def write_records(self, records: Sequence[Record], agent: Agent) -> None:
         """Stores records. Build none when `plan.write_records` is empty."""

@@ -19,7 +19,7 @@ _BY_PLUGIN: Final[Mapping[str, str]] = {
         "BeforeInvocationEvent BeforeModelCallEvent BeforeToolCallEvent BeforeToolsEvent HookCallback HookEvent "
         "HookOrder HookProvider HookRegistry MessageAddedEvent ModelStopResponse Plugin hook"
     ),
-    "interventions": "Confirm Deny Guide InterventionHandler Proceed Transform",
+    "interventions": "Confirm Deny Guide HumanInTheLoop InterventionHandler Proceed Transform",
     "limits": "Budget Limits",
     "litellm": "LiteLLMModel",
     "local": "LocalModel",

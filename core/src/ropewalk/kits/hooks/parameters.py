@@ -56,6 +56,17 @@ PARAMETER_VALUES: Final[Mapping[tuple[str, str], str]] = {
 SWITCHED_OFF_BY_NONE: Final[Mapping[str, str]] = {"callback_handler": "console", "retry_strategy": "retry"}
 """Parameters whose value None switches a plugin off, to the plugin's name."""
 
+REQUIRED_HOOKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "callback_handler": ("on_delta", "on_event"),
+    "concurrent_invocation_mode": ("admit",),
+    "conversation_manager": ("manage_context",),
+    "interventions": ("intervene",),
+    "retry_strategy": ("decide_retry",),
+    "session_manager": ("read_records", "write_records"),
+    "tool_executor": ("execute_tools",),
+}
+"""Parameters whose value may be any plugin that implements one of these hooks, the ones that the parameter is about."""
+
 BUNDLED: Final = frozenset({
     "checkpoint", "cli", "concurrency", "console", "context-agentic", "context-auto", "executor", "hooks",
     "interventions", "limits", "offload", "retry", "sandbox-local", "session-file", "structured", "subagents",

@@ -66,7 +66,7 @@ NO_OVERFLOW: Final = (
 )
 
 OVERFLOWS: Final = (
-    Row("overflow", "openai", "context_length_exceeded string_above_max_length"),
+    Row("overflow", "openai", "context_length_exceeded"),
     Row("overflow", "litellm", "ContextWindowExceededError"),
     Row("overflow", "bedrock", text=r"input is too long for (the )?requested model"),
     Row("overflow", "bedrock", text=r"too many input tokens|input tokens exceeded"),

@@ -19,12 +19,13 @@ _SECRET_KEY: Final = re.compile(
     r"|(access|refresh|id|session|security|auth|bearer|api)token)|token|pwd"
 )
 _SECRET_VARIABLE: Final = re.compile(r"(?i).*(token|key|secret|passw(or)?d|credentials?|bearer_token_\w+)")
-# A key and its value in a text: as JSON, as JSON within JSON, and in any other way.
+# A key and its value in a text: as JSON, as JSON within JSON, and in any other way. They begin at word starts only:
+# a text may be a megabyte without a space.
 _PAIRS: Final = (
-    re.compile(r'(?<!\\)"([A-Za-z][\w\-]*)"\s*:\s*"((?:[^"\\]|\\.)*)'),
-    re.compile(r'\\+"([A-Za-z][\w\-]*)\\+"\s*:\s*\\+"(.*?)(?=\\+"|$)', re.DOTALL),
+    re.compile(r'(?<!\\)"([A-Za-z][\w\-]{0,60})"\s*:\s*"((?:[^"\\]|\\.)*)'),
+    re.compile(r'(?<!\\)\\+"([A-Za-z][\w\-]{0,60})\\+"\s*:\s*\\+"(.*?)(?=\\+"|\Z)', re.DOTALL),
     re.compile(
-        r"([A-Za-z][\w\-]*)\\*[\"']?\s*[:=]\s*\\*[\"']?(?:(?:Bearer|Basic|Token)\s+)?"
+        r"(?<![\w\-])([A-Za-z][\w\-]{0,60})\\*[\"']?\s*[:=]\s*\\*[\"']?(?:(?:Bearer|Basic|Token)\s+)?"
         r"([^\s\"'\\,;&<>{}]+)"
     ),
 )

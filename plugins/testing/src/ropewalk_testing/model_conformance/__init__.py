@@ -19,6 +19,7 @@ class ModelConformance(Answering, Requesting, Ending, Failing):
 
     Attributes:
         scripted: Whether the model answers with the turns given; False (a real model) leaves out tests that need it.
+        streams: Whether answers come in pieces; False for a model that gets them whole.
         stop_reasons: What it can report besides `end_turn` and `tool_use`.
         supports_interleaving: Whether its wire can stream two tool uses at once.
         supports_output_schema: Whether answers can be held to a schema.

@@ -32,7 +32,7 @@ class Answering(Conformance):
         events = await rig([turn("Hello, how are you?", deltas=5)]).play(ask())
         answer = answer_of(events)
 
-        assert sum("contentBlockDelta" in event for event in events) > 1
+        assert not self.streams or sum("contentBlockDelta" in event for event in events) > 1
         assert [block.kind for block in answer.blocks.values()] == ["text"]
         if self.scripted:
             assert (answer.text, answer.stop) == ("Hello, how are you?", "end_turn")
@@ -60,7 +60,7 @@ class Answering(Conformance):
         assert json.loads(used.text)["colour"] in ("red", "green")
         if self.scripted:
             assert (answer.text, used.use["toolUseId"], used.text) == ("I pick.", "T1", '{"colour": "red"}')
-            assert len(used.pieces) > 1
+            assert len(used.pieces) > 1 or not self.streams
 
     @pytest.mark.parametrize("interleave", [False, True])
     async def test_two_tool_uses_stay_apart(self, rig: RigMaker, interleave: bool) -> None:

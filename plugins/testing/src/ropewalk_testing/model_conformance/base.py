@@ -15,6 +15,7 @@ class Conformance:
     """Attributes and hooks; see `ModelConformance`."""
 
     scripted: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
     stop_reasons: ClassVar[tuple[str, ...]] = ("max_tokens",)
     supports_interleaving: ClassVar[bool] = True
     supports_output_schema: ClassVar[bool] = False

@@ -50,7 +50,7 @@ class Failing(Conformance):
 
     async def test_a_failure_within_the_answer_is_a_model_error(self, rig: RigMaker) -> None:
         """After what was said before it."""
-        self.needs(self.scripted, "script")
+        self.needs(self.scripted and self.streams, "answers in pieces")
         made = rig([self.broken("the model tripped"), "next"])
         seen: list[Any] = []
         with pytest.raises(ModelError, match="the model tripped"):  # noqa: PT012 - the loop is one statement

@@ -18,6 +18,9 @@ from ropewalk_testing.turns import use
 SECONDS: Final = 60.0
 """After so long a call that hangs fails its test."""
 
+POLLS: Final = 500
+"""How often, a hundredth of a second apart, a test looks whether a stream has ended."""
+
 ODD_TEXT: Final = "naïve 名前 🙂 \u2028 \\ \" ' </s> {x}"
 
 PICK: Final[Any] = {
@@ -99,7 +102,7 @@ def ask(text: str = "Hello.", **options: Any) -> ModelRequest:
 
 
 async def _until(true: Callable[[], Any], complaint: str) -> None:
-    for _ in range(500):
+    for _ in range(POLLS):
         if true():
             return
 

@@ -67,8 +67,8 @@ def frames(data: bytes) -> Iterator[tuple[dict[str, str], bytes]]:
 
 
 def _header(name: str, value: str) -> bytes:
-    encoded = value.encode()
-    return bytes([len(name)]) + name.encode() + bytes([_STRING]) + struct.pack(">H", len(encoded)) + encoded
+    key, text = name.encode(), value.encode()
+    return bytes([len(key)]) + key + bytes([_STRING]) + struct.pack(">H", len(text)) + text
 
 
 def _headers(data: bytes) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
@@ -54,7 +54,7 @@ class LineClosed(Exception):  # noqa: N818 - reads as the fact it states
 class Line:
     """Writes one answer."""
 
-    __slots__ = ("_handler", "_released", "_stopping", "stalled")
+    __slots__ = ("_handler", "_released", "_stopping", "on_end", "stalled")
 
     def __init__(
         self,
@@ -68,9 +68,11 @@ class Line:
         self._stopping = stopping
         self._released = released
         self.stalled = stalled
+        self.on_end: Callable[[], None] | None = None
 
     def reply(self, status: int, headers: Mapping[str, str], body: bytes, *, cut: bool = False) -> None:
         """A whole answer; with `cut` the line ends in the middle of the body."""
+        self._ends()
         self._head(status, {"Content-Length": str(len(body)), **headers})
         self._write(body[: len(body) // 2] if cut else body)
         if cut:
@@ -87,10 +89,12 @@ class Line:
 
     def close(self) -> None:
         """Ends a stream as it should be ended; the connection stays."""
+        self._ends()
         self._write(b"0\r\n\r\n")
 
     def cut(self) -> None:
         """Closes the socket where it is."""
+        self._ends()
         self._handler.close_connection = True
         with contextlib.suppress(OSError):
             self._handler.connection.shutdown(socket.SHUT_RDWR)
@@ -110,6 +114,11 @@ class Line:
                 raise LineClosed
 
             self._stopping.wait(POLL_SECONDS)
+
+    def _ends(self) -> None:
+        on_end, self.on_end = self.on_end, None
+        if on_end is not None:
+            on_end()
 
     def _gone(self) -> bool:
         connection = self._handler.connection

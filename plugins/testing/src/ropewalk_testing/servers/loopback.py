@@ -88,7 +88,7 @@ class LoopbackServer(ABC):
 
     @property
     def open_streams(self) -> int:
-        """Streamed answers that are under way now, silent ones too."""
+        """Answers of the model that are under way now, silent ones too."""
         return self._open
 
     @property
@@ -188,8 +188,6 @@ class LoopbackServer(ABC):
             self.answer(received, line)
         except LineClosed:
             handler.close_connection = True
-            with self._lock:
-                self._aborted += 1
 
     @abstractmethod
     def answer(self, received: Received, line: Line) -> None:
@@ -210,8 +208,9 @@ class LoopbackServer(ABC):
     def play(self, received: Received, line: Line, *, stream: bool, headers: Mapping[str, str]) -> None:
         """Answers a model call with the next turn."""
         with self._lock:
-            self._open += stream
+            self._open += 1
 
+        line.on_end = self._ended
         try:
             call, reply = self._next(received)
             if isinstance(reply, HttpFault):
@@ -222,9 +221,20 @@ class LoopbackServer(ABC):
                 self.fault(line, HttpFault(500, reply.code[:1].upper() + reply.code[1:], reply.message))
             else:
                 self._play_whole(line, reply, self.whole(reply, received, call))
-        finally:
-            with self._lock:
-                self._open -= stream
+        except LineClosed:
+            if line.on_end is not None:
+                self._ended(aborted=True)
+
+            raise
+        except Exception as error:  # noqa: BLE001 - raised again where the test sees it, at the end of the `with`
+            self._errors.append(error)
+            self.fault(line, HttpFault(400, "ScriptError", f"this turn of the script cannot be sent: {error!r}"))
+
+    def _ended(self, *, aborted: bool = False) -> None:
+        """Counts before the client can see the end, so that tests which have seen it find the numbers right."""
+        with self._lock:
+            self._open -= 1
+            self._aborted += aborted
 
     def _play_stream(
         self, line: Line, reply: Stream | StreamFault, parts: Sequence[Part], headers: Mapping[str, str]

@@ -1,0 +1,63 @@
+"""How an agent and its log stand to each other between and during runs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ropewalk.kits.log.fold import LogState
+from ropewalk.kits.log.records import Journal
+from ropewalk.kits.state import JSONState
+
+
+class Standing:
+    """What an agent that has a log must remember of it.
+
+    Attributes:
+        agrees: Whether the log adds up to the agent; if not, the next run begins with a snapshot.
+        journal: The journal of the run under way.
+        changes: Changes of state since the last run.
+        unwritten: A journal whose last records could not be written; nothing happens before they are.
+        nested: What the log knows of sub-agents whose calls have not ended, by tool-use id.
+    """
+
+    __slots__ = ("agrees", "changes", "journal", "nested", "unwritten")
+
+    def __init__(self) -> None:
+        self.agrees = False
+        self.journal: Journal | None = None
+        self.changes: list[dict[str, Any]] = []
+        self.unwritten: Journal | None = None
+        self.nested: dict[str, LogState] = {}
+
+    def follow(self, cell: str | None, state: JSONState) -> None:
+        """Has every change of a state noted.
+
+        Args:
+            cell: The plugin whose state it is; None for the agent's own.
+            state: The state.
+        """
+        state.listen(partial(self._note, cell))
+
+    def _note(self, cell: str | None, change: dict[str, Any]) -> None:
+        data = {"cell": cell, **change}
+        if self.journal is not None:
+            self.journal.add("state_changed", data)
+        else:
+            self.changes.append(data)
+
+    async def write_leftovers(self) -> None:
+        """Writes what an earlier run could not write.
+
+        Raises:
+            Exception: It still cannot be written; the agent must not go on.
+        """
+        if self.unwritten is not None:
+            records = self.unwritten.take()
+            try:
+                await self.unwritten.write(records)
+            except BaseException:
+                self.unwritten.put_back(records)
+                raise
+
+            self.unwritten = None
