@@ -60,6 +60,15 @@ def test_the_null_handler_takes_anything(capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize("end", [{"result": None}, {"force_stop": True, "force_stop_reason": "late"}], ids=str)
+def test_the_end_of_a_run_ends_its_line_once(capsys, end):
+    handler = PrintingCallbackHandler()
+    for event in ({"data": "It is 3."}, {"message": {}}, end, end, {"data": "And 4.\n"}, end):
+        handler(**event)
+
+    assert capsys.readouterr().out == "It is 3.\nAnd 4.\n"
+
+
 def test_a_composite_calls_its_handlers_in_order():
     seen = []
     both = CompositeCallbackHandler(lambda **event: seen.append(("one", event)), lambda **event: seen.append("two"))

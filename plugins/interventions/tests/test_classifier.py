@@ -22,7 +22,8 @@ def test_a_model_that_says_safe_spares_the_question(make_agent, danger, said):
 
 
 @pytest.mark.parametrize(
-    "said", ["APPROVE", "safe", "It is SAFE.", "SAFE or APPROVE", "", use("danger", {}, id="B"), ConnectionError("gone")]
+    "said",
+    ["APPROVE", "safe", "It is SAFE.", "SAFE or APPROVE", "", use("danger", {}, id="B"), ConnectionError("gone")],
 )
 def test_everything_else_that_a_model_says_asks_a_human(make_agent, danger, said):
     agent = make_agent(HumanInTheLoop(classifier=True), turns=[CALL, said], retry_strategy=None)

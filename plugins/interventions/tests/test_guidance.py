@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ropewalk import hookimpl
-from ropewalk_interventions import GuidanceLimitError, Guide, InterventionsPlugin, Proceed, Transform
+from ropewalk_interventions import GuidanceLimitError, Guide, Proceed, Transform
 from ropewalk_testing import assert_valid_history, use
 
 
@@ -94,8 +94,7 @@ def test_every_turn_has_guidance_of_its_own(make_agent, handler):
 @pytest.mark.parametrize("most", [0, 1])
 def test_the_bound_is_an_option(make_agent, handler, most):
     judge = handler("judge", after_model_call=better)
-    config = InterventionsPlugin.Config(handlers=[judge], max_guidance=most)
-    agent = make_agent(turns=["bad"] * 5, plugins=[InterventionsPlugin(config)], interventions=None)
+    agent = make_agent(judge, turns=["bad"] * 5, plugins=[("interventions", {"max_guidance": most})])
 
     with pytest.raises(GuidanceLimitError):
         agent("go")

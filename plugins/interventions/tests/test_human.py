@@ -96,7 +96,9 @@ async def test_a_coroutine_function_is_awaited(make_agent, danger):
     assert len(danger.ran) == 1
 
 
-@pytest.mark.parametrize(("typed", "runs"), [("y\n", True), (" YES \n", True), ("n\n", False), ("\n", False), ("", False)])
+@pytest.mark.parametrize(
+    ("typed", "runs"), [("y\n", True), (" YES \n", True), ("n\n", False), ("\n", False), ("", False)]
+)
 def test_the_terminal_is_asked(make_agent, danger, monkeypatch, capsys, typed, runs):
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
 

@@ -6,17 +6,17 @@ import pytest
 
 from ropewalk import Agent, ModelRequest, current_run
 from ropewalk_interventions import Deny, InterventionsPlugin, Proceed
-from ropewalk_testing import ScriptedModel, use
 
 
 def named(agent):
-    return [plugin for plugin in agent.hooks.plugins if plugin.name == "interventions"]
+    return [plugin for plugin in agent.hooks.plugins if plugin.name == "interventions-handlers"]
 
 
 def test_an_agent_without_handlers_has_no_part_of_it(make_agent):
     assert named(make_agent()) == []
     assert named(Agent(callback_handler=None)) == []
     assert named(Agent(callback_handler=None, interventions=None)) == []
+    assert not make_agent().hooks.plan.intervene
 
 
 def test_agents_do_not_share_handlers(make_agent, handler, danger):
@@ -26,16 +26,6 @@ def test_agents_do_not_share_handlers(make_agent, handler, danger):
     agent("go")
 
     assert danger.ran == [{"path": "x"}]
-
-
-def test_handlers_may_be_an_option_of_the_plugin(handler, danger):
-    options = {"handlers": [handler(before_tool_call=lambda event: Deny("no"))], "max_guidance": 1}
-    model = ScriptedModel([use("danger", {}, id="A"), "done"])
-    agent = Agent(model=model, tools=[danger], callback_handler=None, plugins=[("interventions", options)])
-
-    agent("go")
-
-    assert danger.ran == []
 
 
 def test_the_name_of_the_plugin_beside_the_handlers_is_fine(make_agent, handler, danger):

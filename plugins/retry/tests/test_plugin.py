@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ropewalk import Agent, Failure
+from ropewalk import Agent, Failure, hookimpl
 from ropewalk.errors import ModelError, ModelThrottledException, PluginError
 from ropewalk_retry import ModelRetryStrategy, RetryPlugin
 
@@ -155,6 +155,17 @@ def test_what_is_no_strategy_is_refused_where_the_agent_is_made(value):
     """Conformance 150."""
     with pytest.raises(ValueError, match=r"retry_strategy=.* is no retry strategy: give ModelRetryStrategy"):
         Agent(retry_strategy=value)
+
+
+def test_a_plugin_that_decides_no_retry_is_no_strategy():
+    class Watcher:
+        name = "watcher"
+
+        @hookimpl
+        async def on_event(self, event): ...
+
+    with pytest.raises(ValueError, match=r"retry_strategy=.* 'watcher' .*has no hook decide_retry.* plugins="):
+        Agent(retry_strategy=Watcher())
 
 
 def test_options_come_from_the_list_of_plugins():

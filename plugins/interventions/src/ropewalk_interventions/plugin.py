@@ -25,33 +25,22 @@ _running: ContextVar[Running | None] = ContextVar("ropewalk_interventions_runnin
 
 @final
 class InterventionsPlugin:
-    """Asks the handlers of an agent before and after its invocations, model calls and tools.
-
-    They see what the other plugins have made of a subject, and policies see what the handlers make of it.
-    """
+    """Takes handlers. It has no part in runs: an agent with handlers gets the plugin that asks them."""
 
     name = "interventions"
-    order = 900
 
     class Config(pydantic.BaseModel):
         """Options of the plugin.
 
         Attributes:
-            handlers: The handlers, asked in this order; `Agent(interventions=[...])` is the short form.
             max_guidance: How often handlers may guide the model in one of its turns. One more is an error, for a
                 model that does not take advice would be asked for ever.
         """
 
-        handlers: list[Any] = pydantic.Field(default_factory=list)
         max_guidance: int = pydantic.Field(default=3, ge=0)
 
     def __init__(self, config: Config | None = None) -> None:
-        chosen = config or self.Config()
-        self._max_guidance = chosen.max_guidance
-        handlers = checked_handlers(chosen.handlers)
-        self._handlers: dict[Moment, tuple[InterventionHandler, ...]] = {
-            moment: tuple(each for each in handlers if overrides(each, moment)) for moment in MOMENTS
-        }
+        self._max_guidance = (config or self.Config()).max_guidance
 
     @hookimpl
     def adopt(self, parameter: str, value: Any) -> Any:
@@ -60,12 +49,28 @@ class InterventionsPlugin:
         Raises:
             InvalidParameterError: It is none, an entry is no handler, or two have one name.
         """
-        if parameter != "interventions" or value is None:
-            return [] if parameter == "interventions" else None
+        if parameter != "interventions":
+            return None
 
         handlers = checked_handlers(value)
-        config = self.Config(handlers=list(handlers), max_guidance=self._max_guidance)
-        return InterventionsPlugin(config) if handlers else []
+        return HandlersPlugin(handlers, self._max_guidance) if handlers else []
+
+
+@final
+class HandlersPlugin:
+    """Asks the handlers of an agent before and after its invocations, model calls and tools.
+
+    They see what the other plugins have made of a subject, and policies see what the handlers make of it.
+    """
+
+    name = "interventions-handlers"
+    order = 900
+
+    def __init__(self, handlers: tuple[InterventionHandler, ...], max_guidance: int) -> None:
+        self._max_guidance = max_guidance
+        self._handlers: dict[Moment, tuple[InterventionHandler, ...]] = {
+            moment: tuple(each for each in handlers if overrides(each, moment)) for moment in MOMENTS
+        }
 
     @hookimpl
     async def around_tool_call(

@@ -1,0 +1,213 @@
+"""The session manager: the plugin between an agent's log and a store. Each session plugin brings one with its store."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import WeakKeyDictionary
+
+from ropewalk.kits.aio.seam import current_seam
+from ropewalk.kits.log.fold import LogState, fold
+from ropewalk.kits.log.records import Record
+from ropewalk.kits.sessions.erasure import erased, redactions
+from ropewalk.kits.sessions.errors import SessionConflictError, SessionException
+from ropewalk.kits.sessions.retention import Retention, compacted
+from ropewalk.kits.sessions.store import Lease, LogKey, LogStore
+from ropewalk.markers import hookimpl
+
+if TYPE_CHECKING:
+    from ropewalk.agent import Agent
+
+logger = logging.getLogger("ropewalk.sessions")
+
+
+class _Open:
+    """An agent's log, as far as this process knows it."""
+
+    __slots__ = ("key", "lease", "position", "running")
+
+    def __init__(self, key: LogKey, position: int) -> None:
+        self.key = key
+        self.position = position
+        self.lease: Lease | None = None
+        self.running = False
+
+
+class SessionManager:
+    """Keeps the conversations of a session: messages, state, plugins' state, paused and broken-off runs.
+
+    Agents of one session are told apart by `agent_id`. An agent that is built with a manager whose session has a log
+    of its id goes on where that log ends; what it was constructed with is dropped then.
+
+    Args:
+        session_id: Names the session; any text that is not blank.
+        store: Keeps the logs.
+        retention: How much is kept record by record.
+
+    Raises:
+        SessionException: The id is no text, or blank.
+    """
+
+    name = "session"
+
+    def __init__(self, session_id: str, store: LogStore, retention: Retention | None = None) -> None:
+        if not isinstance(session_id, str) or not session_id.strip():
+            raise SessionException(f"session_id={session_id!r}: give a text that is not blank")
+
+        self.session_id = session_id
+        self.store = store
+        self.retention = retention or Retention()
+        self._open: WeakKeyDictionary[Agent, _Open] = WeakKeyDictionary()
+        self._ids: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(session_id={self.session_id!r})"
+
+    @hookimpl
+    def adopt(self, parameter: str, value: Any) -> NoReturn:
+        """Refuses what is no session manager: a manager is a plugin, which nobody is asked to adopt.
+
+        Raises:
+            ValueError: Always.
+        """
+        raise ValueError(
+            f"{parameter}={value!r} is no session manager: give FileSessionManager(session_id=...), or another plugin "
+            "with read_records and write_records"
+        )
+
+    @hookimpl
+    def read_records(self, agent: Agent) -> LogState | None:
+        """Reads the agent's log.
+
+        Raises:
+            SessionException: Another agent of this manager has the id, or the log cannot be read.
+        """
+        key = LogKey(self.session_id, agent.agent_id)
+        with self._lock:
+            if any(other.key == key and owner is not agent for owner, other in self._open.items()):
+                raise SessionException(
+                    f"session {self.session_id!r} has an agent {agent.agent_id!r} already: "
+                    "give each agent of a session its own agent_id"
+                )
+
+        found = self.store.read(key)
+        for line in found.report if found is not None else ():
+            logger.warning("session %r, agent %r: %s", self.session_id, agent.agent_id, line)
+
+        if found is None or not found.records:
+            self._open[agent] = _Open(key, found.position if found is not None else 0)
+            return None
+
+        try:
+            state = fold(LogState(), found.records)
+        except ValueError as error:
+            raise SessionException(
+                f"session {self.session_id!r}, agent {agent.agent_id!r}: {error}; "
+                "open it with the version that wrote it"
+            ) from error
+
+        self._open[agent] = _Open(key, found.position)
+        return state
+
+    @hookimpl
+    async def write_records(self, records: Sequence[Record], agent: Agent) -> None:
+        """Stores records before the run goes on.
+
+        Raises:
+            SessionConflictError: Another writer has the session.
+            SessionException: It cannot be written.
+        """
+        log = self._log(agent)
+        if log.lease is None:
+            log.lease = await self.store.lease(log.key)
+
+        try:
+            named = redactions(records)
+            log.position = await self.store.append(log.key, records, log.position)
+            if named:
+                await self._erase(log, named)
+
+            self._follow(log, records)
+        except SessionConflictError:
+            log.running = False
+            raise
+        finally:
+            if not log.running:
+                await self._leave(log)
+
+    async def compact(self, agent: Agent) -> None:
+        """Folds what the retention does not keep; everything that is past, when it keeps all.
+
+        Raises:
+            SessionException: A run is under way or broken off, or the log cannot be written.
+        """
+        log = self._log(agent)
+        if log.running:
+            raise SessionException(f"session {self.session_id!r} is in use: compact it between runs")
+
+        lease = await self.store.lease(log.key)
+        try:
+            await self._compact(log, self.retention if self.retention.limited else Retention(compact_to_latest=True))
+        finally:
+            lease.release()
+
+    def _log(self, agent: Agent) -> _Open:
+        log = self._open.get(agent)
+        if log is None:
+            raise SessionException(
+                f"agent {agent.agent_id!r} was not built with this session manager: pass session_manager= to Agent(...)"
+            )
+
+        return log
+
+    def _follow(self, log: _Open, records: Sequence[Record]) -> None:
+        for record in records:
+            if not record.path and record.kind in ("run_started", "run_resumed"):
+                log.running = True
+            elif not record.path and record.kind in ("run_ended", "run_suspended"):
+                log.running = False
+
+    async def _leave(self, log: _Open) -> None:
+        """The end of a run: what retention does not keep is folded, and the lease given up."""
+        lease, log.lease = log.lease, None
+        try:
+            if self.retention.limited:
+                await self._compact(log, self.retention)
+        except (SessionException, ValueError) as error:
+            logger.warning("session %r was not compacted: %s", self.session_id, error)
+        finally:
+            if lease is not None:
+                lease.release()
+
+    async def _compact(self, log: _Open, retention: Retention) -> None:
+        found = self.store.read(log.key)
+        if found is None:
+            return
+
+        if found.position != log.position:
+            raise SessionConflictError(
+                f"session {self.session_id!r} was written by somebody else: open it again before it is compacted"
+            )
+
+        now = current_seam().time()
+        cut = retention.cut(found.records, now)
+        if cut > 1:
+            fresh = compacted(found.records, cut, now)
+            log.position = await self.store.replace(log.key, fresh, log.position)
+
+    async def _erase(self, log: _Open, named: Sequence[Record]) -> None:
+        found = self.store.read(log.key)
+        if found is None:
+            return
+
+        records = found.records
+        for redaction in named:
+            place = max(
+                i for i, each in enumerate(records) if (each.run, each.number) == (redaction.run, redaction.number)
+            )
+            records[:place] = erased(records[:place], redaction)
+
+        log.position = await self.store.replace(log.key, records, log.position)

@@ -1,0 +1,70 @@
+"""How much of a log is kept: what is older is folded into one snapshot record at its beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ropewalk.kits.log.fold import LogState, fold
+from ropewalk.kits.log.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What stays in a log record by record.
+
+    Attributes:
+        keep_last: The last runs; None for all.
+        max_age: Runs that began at most so many seconds ago; None for all.
+        compact_to_latest: Nothing but the latest state.
+    """
+
+    keep_last: int | None = None
+    max_age: float | None = None
+    compact_to_latest: bool = False
+
+    def __post_init__(self) -> None:
+        if self.keep_last is not None and (type(self.keep_last) is not int or self.keep_last < 0):
+            raise ValueError(f"keep_last={self.keep_last!r}: give a whole number of runs, 0 or more")
+
+        if self.max_age is not None and not 0 <= self.max_age < float("inf"):
+            raise ValueError(f"max_age={self.max_age!r}: give seconds, 0 or more")
+
+    @property
+    def limited(self) -> bool:
+        """Whether anything is ever folded."""
+        return self.compact_to_latest or self.keep_last is not None or self.max_age is not None
+
+    def cut(self, records: Sequence[Record], now: float) -> int:
+        """How many records at the beginning are to be folded into one.
+
+        Args:
+            records: The whole log; its last run has ended or is paused.
+            now: The time, in seconds since the epoch.
+        """
+        if self.compact_to_latest:
+            return len(records)
+
+        starts = [i for i, record in enumerate(records) if record.kind == "run_started" and not record.path]
+        kept = starts
+        if self.keep_last is not None:
+            kept = starts[len(starts) - self.keep_last :] if self.keep_last else []
+
+        if self.max_age is not None:
+            kept = [i for i in kept if records[i].time >= now - self.max_age]
+
+        return kept[0] if kept else len(records)
+
+
+def compacted(records: Sequence[Record], cut: int, now: float) -> list[Record]:
+    """The log with its first `cut` records folded into one.
+
+    Raises:
+        ValueError: The cut is in the middle of a run, or a record does not fit.
+    """
+    if cut <= 1:
+        return list(records)
+
+    state = fold(LogState(), records[:cut])
+    last = records[cut - 1]
+    return [Record(last.run, last.number, "snapshot_loaded", state.to_data(), now), *records[cut:]]
