@@ -593,3 +593,37 @@ def test_what_was_cached_is_the_beginning_of_the_next_request(make_litellm):
     for before, after in pairwise(cached):
         assert after[: len(before)] == before
         assert len(after) > len(before)
+
+
+# -- with the plugins beside it ------------------------------------------------------------------------------------
+
+
+def test_the_cost_is_limited_by_litellms_prices(ask, make_litellm, calculators, monkeypatch):
+    from ropewalk_litellm import litellm_cost
+    from ropewalk_litellm.library import litellm
+
+    price = {"litellm_provider": "openai", "input_cost_per_token": 0.001, "output_cost_per_token": 0.01}
+    monkeypatch.setattr(litellm(), "model_cost", {**litellm().model_cost, "scripted": price})
+    asking = turn(use("add", {"a": 1, "b": 2}), usage=(10, 5))
+    prices = [("limits", {"prices": litellm_cost})]
+    agent, server = make_litellm([asking] * 3, tools=calculators, plugins=prices)
+
+    result = ask(agent, "go", limits={"cost": 0.1})
+
+    assert result.stop_reason == "limit_cost"
+    assert server.calls == 2  # 0.06 each
+
+
+def test_structured_output_is_held_to_its_schema(ask, make_litellm):
+    from pydantic import BaseModel
+
+    class Person(BaseModel):
+        name: str
+        age: int
+
+    agent, server = make_litellm(["Ann is seven.", '{"name": "Ann", "age": 7}'])
+
+    result = ask(agent, "Who?", structured_output_model=Person)
+
+    assert result.structured_output == Person(name="Ann", age=7)
+    assert server.requests[1].body["response_format"]["json_schema"]["schema"]["required"] == ["name", "age"]

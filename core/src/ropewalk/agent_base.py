@@ -238,7 +238,7 @@ class AgentBase:
         self._check_idle("loaded")
         check(snapshot)
         data = unpacked(snapshot.to_dict()["data"])
-        paused = snapshot.data.get("suspension")
+        paused = data.get("suspension")
         pause = None if paused is None else Suspension.from_dict(paused)
         if "messages" in data:
             self.history = History(data["messages"])

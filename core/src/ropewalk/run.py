@@ -183,6 +183,11 @@ class Run(Followed):
         self.tool_chain: Callable[[ToolCall], Awaitable[ToolResult]]
         self.use_hooks(hooks)
 
+    def forget_tools(self) -> None:
+        """The tools of a message are answered for: what was kept of their calls is not needed any more."""
+        self.errors, self.kept, self.effects, self.answers, self.memos = {}, {}, {}, {}, {}
+        self.logged, self.unknown = {}, {}
+
     def use_hooks(self, hooks: Hooks) -> None:
         """Takes the agent's current hooks; the chains are composed anew by the loop."""
         self.show_to(hooks)

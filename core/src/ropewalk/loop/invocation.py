@@ -18,11 +18,11 @@ from ropewalk.kits.json_values import unpacked
 from ropewalk.kits.messages.prompt import prompt_messages
 from ropewalk.kits.messages.rules import NEVER_STARTED, checked_message
 from ropewalk.kits.result import AgentResult
-from ropewalk.kits.suspension import Suspend
+from ropewalk.kits.suspension import Suspend, Suspension
 from ropewalk.loop import context, gates
 from ropewalk.loop.cycles import cancelled_result, run_cycles
 from ropewalk.loop.log import begin_log, end_log
-from ropewalk.loop.pause import accept, closing, paused_by, restore
+from ropewalk.loop.pause import accept, close_open, paused_by, restore, restore_tools
 from ropewalk.loop.tool_step import CANCELLED_BEFORE
 from ropewalk.run import Run, under_way
 from ropewalk.types import Message
@@ -116,7 +116,9 @@ async def _to_its_end(run: Run, messages: tuple[Message, ...]) -> AgentResult:
         if run.followed:
             await run.emit(RunStarted(run.id))
 
-        _take_pause(run)
+        if run.resumed is not None:
+            restore(run, run.resumed)
+
         result = await _through_hooks(run, messages)
     except asyncio.CancelledError:
         result = _cancelled(run)
@@ -136,19 +138,15 @@ async def _to_its_end(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     return result
 
 
-def _take_pause(run: Run) -> None:
-    """Takes the agent's pause: the run goes on from it, or a new prompt closes what it had left open."""
-    agent, resumed = run.agent, run.resumed
-    if run.history is not agent.history:
-        return
-
-    before, agent.suspension = agent.suspension, None
-    if resumed is not None:
-        restore(run, resumed)
-        if run.journal:
-            run.journal.add("run_resumed", {"answers": resumed.answers})
-    elif before is not None and run.history.open_uses:
-        run.history.add_user(closing(run, before))
+def _take_pause(run: Run, before: Suspension) -> None:
+    """The agent's pause ends: the run goes on from it, or a new prompt closes what it had left open."""
+    run.agent.suspension = None
+    if run.resumed is None:
+        restore_tools(run, before)
+        close_open(run, NEVER_STARTED)
+        run.forget_tools()
+    elif run.journal:
+        run.journal.add("run_resumed", {"answers": run.resumed.answers})
 
 
 def _waits(run: Run) -> bool:
@@ -162,7 +160,7 @@ def _cancelled(run: Run) -> AgentResult:
         raise  # noqa: PLE0704 - called while it is handled
 
     if run.paused is None and not _waits(run):
-        run.history.close_open_uses(CANCELLED_BEFORE)
+        close_open(run, CANCELLED_BEFORE)
 
     return cancelled_result(run)
 
@@ -175,7 +173,7 @@ def _check_there_is_input(run: Run, messages: tuple[Message, ...]) -> None:
 async def _close_after(run: Run, error: BaseException) -> None:
     """Leaves a valid history and a complete log behind a run that failed."""
     if not _waits(run):
-        run.history.close_open_uses(CANCELLED_BEFORE if isinstance(error, asyncio.CancelledError) else NEVER_STARTED)
+        close_open(run, CANCELLED_BEFORE if isinstance(error, asyncio.CancelledError) else NEVER_STARTED)
 
     _note_end(run, f"error: {type(error).__name__}")
     if isinstance(error, Exception | asyncio.CancelledError):
@@ -217,6 +215,9 @@ async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult
 async def _run(run: Run, invocation: Invocation) -> AgentResult | Denied:
     """The innermost step: append the input, run the cycles, and take the input back when nothing came of it."""
     pause = run.resumed
+    if run.agent.suspension is not None and run.history is run.agent.history:
+        _take_pause(run, run.agent.suspension)
+
     if pause is not None and pause.position == "end" and pause.result is not None:
         run.resumed = None
         return AgentResult(pause.result["stop_reason"], pause.result["message"], run.metrics, run.state)
@@ -261,7 +262,7 @@ async def _stored(run: Run, invocation: Invocation) -> Mark | Denied:
         run.journal.add("run_started", {"invocation_state": keys, "policies": policy_digest()})
 
     if run.paused is not None:  # a hook calls on again instead of waiting for answers
-        run.history.add_user(closing(run, run.paused))
+        close_open(run, NEVER_STARTED)
         run.paused, run.interrupts = None, []
 
     mark = run.history.add_input(invocation.messages)

@@ -8,7 +8,7 @@ from ropewalk.errors import MissingPluginError
 from ropewalk.kits.hooks.origin import versions_of
 from ropewalk.kits.hooks.parameters import distribution_of
 from ropewalk.kits.json_values import packed, unpacked
-from ropewalk.kits.messages.rules import NEVER_STARTED, OUTCOME_UNKNOWN, tool_uses
+from ropewalk.kits.messages.rules import OUTCOME_UNKNOWN, tool_uses
 from ropewalk.kits.result import AgentResult
 from ropewalk.kits.suspension import (
     CheckpointException,
@@ -129,11 +129,7 @@ def restore(run: Run, pause: Suspension) -> None:
     run.position, run.cycle, run.attempt = pause.position, pause.cycle, pause.attempt
     run.answers = pause.answers
     run.memos, run.once_results, run.state = dict(pause.memos), dict(pause.once), dict(pause.state)
-    run.kept = {use: unpacked(packed(result)) for use, result in pause.finished.items()}
-    run.passed_results = dict(run.kept)
-    run.effects = {use: list(effects) for use, effects in pause.effects.items()}
-    run.unknown = dict(pause.unknown)
-    run.logged = {**{use: effects[-1].result for use, effects in run.effects.items() if effects}, **run.kept}
+    restore_tools(run, pause)
     run.contributed = pause.position != "input"
     run.outcome_gated = pause.model_gated
     if pause.model is not None:
@@ -143,16 +139,31 @@ def restore(run: Run, pause: Suspension) -> None:
         run.outcome = ModelOutcome(run.history.messages[-1], "tool_use", input_errors=pause.input_errors)
 
 
-def closing(run: Run, pause: Suspension) -> list[ContentBlock]:
-    """Answers to the tool uses that a pause has left open, for a new prompt that takes its place."""
+def restore_tools(run: Run, pause: Suspension) -> None:
+    """Takes over what is known of the tool calls that were open."""
+    run.kept = {use: unpacked(packed(result)) for use, result in pause.finished.items()}
+    run.passed_results = dict(run.kept)
+    run.effects = {use: list(effects) for use, effects in pause.effects.items()}
+    run.unknown = dict(pause.unknown)
+    run.logged = {**{use: effects[-1].result for use, effects in run.effects.items() if effects}, **run.kept}
+
+
+def close_open(run: Run, text: str) -> None:
+    """Answers the tool uses that are open in the history: with what their tools came to, else with an error.
+
+    Args:
+        run: Whose history it is.
+        text: What the model is told of a use whose tool was not started.
+    """
     blocks: list[ContentBlock] = []
     for use_id in run.history.open_uses:
-        known = pause.finished.get(use_id) or next((each.result for each in pause.effects.get(use_id, ())[-1:]), None)
-        text = OUTCOME_UNKNOWN if use_id in pause.unknown else NEVER_STARTED
-        result: Any = unpacked(packed(known)) if known else error_result(use_id, text)
-        blocks.append({"toolResult": result})
+        effects = run.effects.get(use_id)
+        known = run.finished.get(use_id) or run.kept.get(use_id) or (effects[-1].result if effects else None)
+        untold = error_result(use_id, OUTCOME_UNKNOWN if use_id in run.unknown else text)
+        blocks.append({"toolResult": known or untold})
 
-    return blocks
+    if blocks:
+        run.history.add_user(blocks)
 
 
 # -- pausing -----------------------------------------------------------------------------------------------------

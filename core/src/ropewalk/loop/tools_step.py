@@ -54,8 +54,7 @@ async def run_tools(run: Run, uses: list[ToolUse]) -> ToolsOutcome | None:
         return None
 
     results = _append(run, calls, done)
-    run.errors, run.kept, run.effects, run.answers, run.memos = {}, {}, {}, {}, {}  # frames of errors refer to the run
-    run.logged, run.unknown = {}, {}  # what the journal holds now is written with what comes next
+    run.forget_tools()  # what the journal holds now is written with what comes next
     if run.batch_failure is not None:
         await run.commit()
         _raise_failure(run)
