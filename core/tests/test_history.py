@@ -12,9 +12,9 @@ from kernel_fakes import problems, results_of
 from ropewalk.edits import HistoryEdit
 from ropewalk.errors import HistoryError
 from ropewalk.history import History
-from ropewalk.kits.messages.rules import OUTCOME_UNKNOWN
 from ropewalk.kits.log.fold import LogState, fold
 from ropewalk.kits.log.records import Journal, Record
+from ropewalk.kits.messages.rules import OUTCOME_UNKNOWN
 
 
 def user(*blocks):

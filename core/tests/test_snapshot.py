@@ -60,7 +60,10 @@ def test_what_is_loaded_shares_nothing_with_the_snapshot():
     [
         ({"preset": "session"}, {"messages", "state", "plugin_state", "suspension"}),
         ({"include": ["messages"]}, {"messages"}),
-        ({"preset": "session", "include": ["system_prompt"]}, {"messages", "state", "plugin_state", "suspension", "system_prompt"}),
+        (
+            {"preset": "session", "include": ["system_prompt"]},
+            {"messages", "state", "plugin_state", "suspension", "system_prompt"},
+        ),
         ({"preset": "session", "exclude": ["messages"]}, {"state", "plugin_state", "suspension"}),
         ({"include": ["conversation_manager_state"]}, {"plugin_state"}),
     ],

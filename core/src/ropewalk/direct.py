@@ -12,6 +12,7 @@ from ropewalk.invocation import CallOptions
 from ropewalk.kits.aio.blocking import run_blocking
 from ropewalk.kits.events import MessageAdded
 from ropewalk.kits.json_values import strict_json
+from ropewalk.kits.suspension import Suspend
 from ropewalk.loop.cycles import compose
 from ropewalk.loop.invocation import let_go
 from ropewalk.loop.log import begin_log, end_log
@@ -78,7 +79,14 @@ async def _call(agent: Agent, tool: Tool, given: dict[str, Any], override: str |
         text = (
             override or f"agent.tool.{tool.tool_name} direct tool call.\nInput parameters: {json.dumps(use['input'])}\n"
         )
-        result = await run_alone(run, ToolCall(run, {**use, "input": given}, tool))
+        try:
+            result = await run_alone(run, ToolCall(run, {**use, "input": given}, tool))
+        except Suspend as suspend:
+            raise RuntimeError(
+                f"tool {tool.tool_name!r} asks {suspend!s}, which nobody can answer in a direct call: "
+                "pass response= where it asks, or let the model call it"
+            ) from suspend
+
         history.add_user([{"text": text}])
         history.add_assistant({"role": "assistant", "content": [{"toolUse": use}]})
         history.add_user([{"toolResult": result}])

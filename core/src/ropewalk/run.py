@@ -244,7 +244,7 @@ class Run(Followed):
         Raises:
             Suspend: There is no answer yet. Let it pass.
             ValueError: The name is no text.
-            RuntimeError: Nobody could answer: the run is a direct call, or runs beside another one.
+            RuntimeError: Nobody could answer: the run runs beside another one.
         """
         if not isinstance(name, str) or not name:
             raise ValueError(f"interrupt name {name!r}: give a text")
@@ -252,11 +252,8 @@ class Run(Followed):
         if response is not None:
             return response
 
-        if self.direct or self.history is not self.agent.history:
-            raise RuntimeError(
-                f"interrupt {name!r}: nobody can answer in a direct call of a tool or in a run beside another one; "
-                "pass response=, or call the agent instead"
-            )
+        if not self.direct and self.history is not self.agent.history:
+            raise RuntimeError(f"interrupt {name!r}: nobody can answer in a run beside another one: pass response=")
 
         number = interrupt_id(where, name, of or f"{self.id}:{self.cycle}")
         if number in self.answers:

@@ -157,7 +157,10 @@ def test_an_event_that_no_run_has_made_cannot_interrupt():
 
 
 def test_just_two_events_can_interrupt():
-    assert {each.__name__ for each in InterruptibleEvent.__subclasses__()} == {"BeforeToolsEvent", "BeforeToolCallEvent"}
+    assert {each.__name__ for each in InterruptibleEvent.__subclasses__()} == {
+        "BeforeToolsEvent",
+        "BeforeToolCallEvent",
+    }
 
 
 @pytest.mark.parametrize("name", ["", None, 3])

@@ -32,7 +32,7 @@ def worker(*uses, says="found"):
     """A model that asks for the tools once a prompt, and answers when it has their results."""
 
     def model(request):
-        return says if "toolResult" in request.messages[-1]["content"][0] else list(uses)
+        return says if "toolResult" in request.messages[-1]["content"][-1] else list(uses)
 
     return ScriptedModel(model)
 
@@ -148,7 +148,8 @@ async def test_a_call_without_an_answer_yet_does_not_run_its_agent(make_agent, a
     assert results_of(agent) == [("success", "found")] * 2
 
 
-async def test_what_copies_know_survives_as_json(make_agent, asks, heard):
+@pytest.mark.parametrize("depth", [1, 4])
+async def test_what_copies_know_survives_as_json(make_agent, asks, heard, depth):
     @tool(context=True)
     def picture(tool_context: ToolContext) -> dict:
         """Shows."""
@@ -179,7 +180,11 @@ async def test_what_copies_know_survives_as_json(make_agent, asks, heard):
                 return await call_next(batch)
 
         scout.add_plugin(Reader())
-        return make_agent(worker(ask(), says="done"), tools=[scout])
+        agent = make_agent(worker(ask(), says="done"), name="level1", tools=[scout])
+        for level in range(2, depth + 1):
+            agent = make_agent(worker(ask(f"level{level - 1}"), says="done"), name=f"level{level}", tools=[agent])
+
+        return agent
 
     agent = make()
     result = await agent.invoke_async("go")

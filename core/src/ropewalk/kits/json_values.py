@@ -22,7 +22,6 @@ _MAX_DEPTH: Final = 200
 _MAX_BITS: Final = 2_100  # 632 digits; Python may be set to refuse to print or read more than 640
 _CYCLE: Final = "<cycle>"
 _BYTES: Final = "$bytes"
-_PLAIN: Final = "$plain"
 _TOO_DEEP: Final = "<nested too deeply>"
 
 
@@ -69,26 +68,32 @@ def unpacked(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
 
-    if len(value) == 1:
-        if _BYTES in value:
-            return base64.b64decode(value[_BYTES], validate=True)
+    key = next(iter(value)) if len(value) == 1 else None
+    if key == _BYTES:
+        return base64.b64decode(value[key], validate=True)
 
-        if _PLAIN in value:
-            return {key: unpacked(item) for key, item in value[_PLAIN].items()}
+    if key is not None and _is_escaped(key):
+        return {key[1:]: unpacked(value[key])}
 
     return {key: unpacked(item) for key, item in value.items()}
+
+
+def _is_escaped(key: Any) -> bool:
+    """Whether a key is `$bytes` with more dollars before it: so a dict that looks like packed bytes is told apart."""
+    return isinstance(key, str) and key.endswith(_BYTES) and set(key[: -len(_BYTES)]) == {"$"}
 
 
 def _packed(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return {_BYTES: base64.b64encode(bytes(value)).decode()}
 
-    if type(value) is list or type(value) is tuple:
+    if isinstance(value, list | tuple):
         return [_packed(item) for item in value]
 
-    if type(value) is dict:
+    if isinstance(value, dict):
         plain = {key: _packed(item) for key, item in value.items()}
-        return {_PLAIN: plain} if len(plain) == 1 and (_BYTES in plain or _PLAIN in plain) else plain
+        key = next(iter(plain)) if len(plain) == 1 else None
+        return {f"${key}": plain[key]} if key == _BYTES or _is_escaped(key) else plain
 
     return value
 

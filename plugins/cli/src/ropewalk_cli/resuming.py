@@ -120,15 +120,9 @@ def _tell_paused(result: AgentResult, file: Path) -> None:
     if questions:
         _note(f"the run waits for answers in {file}: ropewalk resume {file} --answer ID=JSON goes on with it")
     else:
-        plain = saved_checkpoint(result)
+        plain = result.to_dict()["checkpoint"] or {}
         where = f"{plain.get('position')} {plain.get('cycle_index')}"
         _note(f"the run waits at {where} in {file}: ropewalk resume {file} goes on with it")
-
-
-def saved_checkpoint(result: AgentResult) -> dict[str, Any]:
-    """The checkpoint of a result as JSON."""
-    checkpoint = result.checkpoint
-    return dict(checkpoint.to_dict() if hasattr(checkpoint, "to_dict") else checkpoint or {})
 
 
 def _told(questions: Iterable[dict[str, Any]]) -> list[str]:
@@ -192,7 +186,7 @@ def _prompt(saved: SavedRun, answers: tuple[str, ...], file: Path) -> Any:
     if len(given) < len(answers):
         raise click.UsageError("--answer answers a question twice: answer each once")
 
-    if sys.stdin.isatty():
+    if at_a_terminal():
         given |= {each["id"]: _asked(each) for each in questions if each["id"] not in given}
 
     if not given:
@@ -229,6 +223,11 @@ def _json(text: str) -> Any:
         return json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError):
         return _NOTHING
+
+
+def at_a_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
 
 
 def _asked(question: dict[str, Any]) -> Any:

@@ -83,9 +83,7 @@ def saved_run(agent: Any, options: AgentOptions, result: AgentResult | None) -> 
     """
     resume: dict[str, Any] | None = None
     if result is not None and result.stop_reason == "checkpoint":
-        checkpoint = result.checkpoint
-        plain = checkpoint.to_dict() if hasattr(checkpoint, "to_dict") else checkpoint
-        resume = {"checkpointResume": {"checkpoint": plain}}
+        resume = {"checkpointResume": {"checkpoint": result.to_dict()["checkpoint"]}}
     elif result is not None:
         resume = {"interrupts": [_question(each) for each in result.interrupts or ()]}
 

@@ -7,12 +7,14 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ropewalk import Interrupt, Suspend, ToolCall, current_run
 from ropewalk.kits.json_values import packed, strict_json, unpacked
 from ropewalk.kits.suspension import interrupt_id
-from ropewalk.run import Run
+
+if TYPE_CHECKING:
+    from ropewalk.run import Run
 
 WHERE: Final = "before_tool_call"
 
