@@ -17,7 +17,7 @@ from ropewalk import (
     ToolContext,
     tool,
 )
-from ropewalk_testing import assert_valid_history, use
+from ropewalk_testing import ScriptedModel, assert_valid_history, use
 
 
 @pytest.fixture
@@ -243,6 +243,38 @@ def test_a_name_that_two_callbacks_of_an_event_use_is_an_error(ask, make_agent, 
     assert agent.suspension is None
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_callback_that_stops_the_call_with_the_answer_leaves_the_agent_waiting(
+    ask, make_agent, delete, deleted, answer, tool_results, fails
+):
+    def closed(event: BeforeInvocationEvent):
+        if event.invocation_state.get("closed") and fails:
+            raise LookupError("closed")
+
+        event.cancel = bool(event.invocation_state.get("closed"))
+
+    def approve_first(event: BeforeToolCallEvent):
+        if event.tool_use["toolUseId"] == "T1":
+            event.interrupt("approve")
+
+    turn = [DELETE, use("delete", {"path": "b"}, id="T2")]
+    agent, model = make_agent([turn, "done"], tools=[delete], hooks=[closed, approve_first])
+    (question,) = ask(agent, "go").interrupts
+    assert deleted == ["b"]
+
+    if fails:
+        with pytest.raises(LookupError):
+            ask(agent, answer((question, True)), invocation_state={"closed": True})
+    else:
+        denied = ask(agent, answer((question, True)), invocation_state={"closed": True})
+        assert str(denied) == "invocation denied by hook\n"
+
+    assert (deleted, len(agent.messages)) == (["b"], 2)
+    assert str(ask(agent, answer((question, True)))) == "done\n"
+    assert (deleted, model.calls) == (["b", "a"], 2)
+    assert [each["content"][0]["text"] for each in tool_results(agent.messages)] == ["deleted a", "deleted b"]
+
+
 # -- beside a pause ------------------------------------------------------------------------------------------------
 
 
@@ -266,6 +298,41 @@ def test_a_callback_cannot_interrupt_a_direct_call(make_agent, delete, deleted):
 
     assert deleted == []
     assert agent.suspension is None
+
+
+@pytest.mark.parametrize("asker", ["tool", "sub-agent"])
+def test_in_a_run_beside_another_one_nobody_can_answer(make_agent, tool_results, result_text, asker):
+    @tool(context=True)
+    def asks(tool_context: ToolContext) -> str:
+        """Asks."""
+        return tool_context.interrupt("q")
+
+    @tool(context=True)
+    async def beside(tool_context: ToolContext) -> str:
+        """Calls the agent beside the run that it is part of."""
+        return str(await tool_context.agent.invoke_async("inner"))
+
+    child, _ = make_agent([use("asks", {}, id="C1"), "never"], name="child", tools=[asks])
+    asking = use("asks", {}, id="I1") if asker == "tool" else use("child", {"input": "go"}, id="I1")
+
+    def model(request):
+        last = request.messages[-1]["content"][-1]
+        if "text" in last:
+            return asking if last["text"] == "inner" else use("beside", {}, id="O1")
+
+        return f"after {last['toolResult']['toolUseId']}"
+
+    agent, _ = make_agent(
+        ScriptedModel(model), tools=[asks, beside, child], concurrent_invocation_mode="unsafe_reentrant"
+    )
+
+    result = agent("outer")
+
+    assert (result.stop_reason, str(result), agent.suspension) == ("end_turn", "after O1\n", None)
+    (told,) = [each for each in tool_results(agent.messages) if each["toolUseId"] == "I1"]
+    assert told["status"] == "error"
+    assert "nobody can answer" in result_text(told)
+    assert_valid_history(agent.messages)
 
 
 # -- sub-agents ----------------------------------------------------------------------------------------------------

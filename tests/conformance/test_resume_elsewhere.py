@@ -15,7 +15,17 @@ from typing import Any
 
 import pytest
 
-from ropewalk import Agent, BeforeToolCallEvent, BeforeToolsEvent, ToolContext, tool
+from ropewalk import (
+    Agent,
+    BeforeToolCallEvent,
+    BeforeToolsEvent,
+    Confirm,
+    InterventionHandler,
+    Proceed,
+    ToolContext,
+    Transform,
+    tool,
+)
 from ropewalk.kits.snapshot import Snapshot
 from ropewalk_testing import ScriptedModel, assert_valid_history, use
 
@@ -86,6 +96,21 @@ def before_tools(done):
     return agent_of(use("plain", {"of": "a"}, id="T1"), tools=tools_for(done), hooks=[approve])
 
 
+def in_a_handler(done):
+    class Guard(InterventionHandler):
+        name = "guard"
+
+        def before_tool_call(self, event):
+            of = event.tool_use["input"]["of"]
+            return Proceed() if of == "sibling" else Confirm(f"run {of}?", evaluate=lambda response: response == "yes")
+
+        def after_tool_call(self, event):
+            return Transform(lambda event: done.append(event.result["status"]))
+
+    uses = use("plain", {"of": "sibling"}, id="T1"), use("plain", {"of": "a"}, id="T2")
+    return agent_of(*uses, tools=tools_for(done), interventions=[Guard()])
+
+
 def in_a_sub_agent_of_a_sub_agent(done):
     uses = use("plain", {"of": "sibling"}, id="L1"), use("asking", {"of": "a"}, id="L2")
     low = agent_of(*uses, name="low", tools=tools_for(done))
@@ -102,6 +127,7 @@ KINDS: dict[str, Kind] = {
     "tool": Kind(in_a_tool, before=["sibling"], after=["a: yes"]),
     "before_tool_call": Kind(before_a_tool_call, before=["sibling"], after=["yes", "a"]),
     "before_tools": Kind(before_tools, after=["yes", "a"]),
+    "intervention": Kind(in_a_handler, before=["sibling", "success"], after=["a", "success"]),
     "sub-agents": Kind(in_a_sub_agent_of_a_sub_agent, before=["sibling"], after=["a: yes"]),
     "kept sub-agent": Kind(in_a_sub_agent_that_keeps_its_conversation, after=["a: yes"]),
 }

@@ -490,7 +490,7 @@ def test_a_transient_error_is_repeated_and_consumers_are_told(make_litellm, even
     """Scenario A22."""
     agent, server = make_litellm([fault, "whole"], retry_strategy=ModelRetryStrategy(jitter=0))
     if getattr(fault, "stall", None):
-        reach = {"api_base": server.api_base, "api_key": "k", "timeout": 0.3}
+        reach = {"api_base": server.api_base, "api_key": "k", "timeout": 1.0}
         agent.model.update_config(client_args=reach)
 
     events = events_of(agent, "go")

@@ -35,7 +35,7 @@ class ContextRequest:
     Attributes:
         messages: The conversation, read-only.
         ids: The id of each message, for edits; same length and order.
-        count: Estimates the tokens of the messages; use `tokens`.
+        count: Counts the tokens of the next request; use `tokens`.
         window: The model's context window in tokens, or None when it is not known.
         error: The overflow that the provider reported, when the reason is `"overflow"`.
     """
@@ -48,5 +48,5 @@ class ContextRequest:
 
     @property
     def tokens(self) -> int:
-        """Estimated tokens of the messages. Not free: ask once."""
+        """Tokens of the next request: what the model counted last, and an estimate of what is new."""
         return self.count()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
 from ropewalk.edits import HistoryEdit
@@ -11,7 +11,7 @@ from ropewalk.errors import HistoryError
 from ropewalk.kits.aio.seam import current_seam
 from ropewalk.kits.log.records import Journal
 from ropewalk.kits.messages.chain import Chain
-from ropewalk.kits.messages.differences import added, common_start, redacted
+from ropewalk.kits.messages.differences import Mark, added, common_start, redacted
 from ropewalk.kits.messages.message_list import MessageList
 from ropewalk.kits.messages.repair import repaired
 from ropewalk.kits.messages.rules import (
@@ -22,16 +22,9 @@ from ropewalk.kits.messages.rules import (
     sendable,
     tool_uses,
 )
+from ropewalk.kits.messages.tokens import TokenCount
 from ropewalk.kits.messages.view import HistoryView, Source
 from ropewalk.types import ContentBlock, Message, ToolUse
-
-
-class Mark(NamedTuple):
-    """A state of the history's tail that `rollback` returns to."""
-
-    length: int
-    last: Message | None
-    fix: Message | None
 
 
 class History:
@@ -40,6 +33,7 @@ class History:
     Attributes:
         messages: The conversation, the very list that `agent.messages` is.
         ids: The id of each message; ids count upwards and are never used again.
+        tokens: Counts the conversation's tokens.
         open_uses: Tool uses of the last message without a result, by id; only a run or a suspension leaves any.
         journal: Collects records while somebody writes them; None otherwise.
         version: Counts splices and rewrites, so that estimates know when to start anew.
@@ -56,6 +50,7 @@ class History:
         "journal",
         "messages",
         "open_uses",
+        "tokens",
         "version",
     )
 
@@ -65,6 +60,7 @@ class History:
         self.open_uses: dict[str, ToolUse] = {}
         self.journal: Journal | None = None
         self.version = 0
+        self.tokens = TokenCount()
         self._next_id = 0
         self._chain = Chain()
         self._blocks: list[list[Message]] = []
@@ -279,9 +275,7 @@ class History:
             HistoryError: The caller put something into `agent.messages` that is no message; nothing is changed.
         """
         self.journal = journal
-        if self.messages.before_edit is not None:
-            self._adopt_edits(self.messages.before_edit)
-
+        self.adopt_edits("caller", "agent.messages was edited")
         self.messages.locked = True
 
     def end_run(self) -> None:
@@ -294,12 +288,22 @@ class History:
 
         self.journal = None
 
-    def _adopt_edits(self, before: list[Message]) -> None:
+    def adopt_edits(self, plugin: str, reason: str) -> bool:
+        """Takes over what was done to the list, repaired; False when nothing was.
+
+        Raises:
+            HistoryError: Something in the list is no message; nothing is changed.
+        """
+        before = self.messages.before_edit
+        if before is None:
+            return False
+
         fixed = repaired(self.messages, "agent.messages", before)
         ids = self.ids[: common_start(before, fixed)]
         list.__setitem__(self.messages, slice(None), before)
         self.messages.before_edit = None
-        self._rewrite(fixed, "caller", "agent.messages was edited", ids)
+        self._rewrite(fixed, plugin, reason, ids)
+        return True
 
     # -- the only places that write --------------------------------------------------------------------------------
 

@@ -100,7 +100,7 @@ async def test_context_edits_come_one_plugin_at_a_time():
 
     assert await anext(edits) == ("a", ["A"])
     assert asked == [("a", "request", "overflow")]
-    assert [pair async for pair in edits] == [("d", ["D"])]
+    assert [pair async for pair in edits] == [("b", []), ("c", []), ("d", ["D"])]
     assert [name for name, *_ in asked] == ["a", "b", "c", "d"]
 
 

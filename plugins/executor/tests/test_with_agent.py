@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ropewalk import Agent, BeforeToolCallEvent, ConcurrentToolExecutor, PluginError, SequentialToolExecutor
+from ropewalk import Agent, ConcurrentToolExecutor, PluginError, SequentialToolExecutor, hookimpl
 from ropewalk.tools import ToolCall
 from ropewalk.types import ToolResult
 from ropewalk_testing import ScriptedModel, assert_valid_history, use
@@ -219,13 +219,18 @@ async def test_calls_one_after_the_other_stop_at_the_first_question(executor):
 async def test_an_error_of_a_hook_beside_a_question_ends_the_run(executor):
     """The error is the caller's business at once; the question is not asked."""
 
-    def guard(event: BeforeToolCallEvent) -> None:
-        if event.tool_use["input"]["i"] == 1:
-            raise LookupError("no")
+    class Guard:
+        name = "guard"
 
-        event.interrupt("go on")
+        @hookimpl
+        async def around_tool_call(self, call: ToolCall, call_next: Callable[[ToolCall], Any]) -> Any:
+            if call.tool_use["input"]["i"] == 1:
+                raise LookupError("no")
 
-    agent = agent_with([asking([], [])], three()[1:] + three()[:1], "done", tool_executor=executor, hooks=[guard])
+            call.interrupt("go on")
+            return await call_next(call)
+
+    agent = agent_with([asking([], [])], three()[1:] + three()[:1], "done", tool_executor=executor, plugins=[Guard()])
 
     with pytest.raises(LookupError):
         await agent.invoke_async("go")

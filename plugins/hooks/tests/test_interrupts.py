@@ -11,6 +11,7 @@ from ropewalk import (
     BeforeModelCallEvent,
     BeforeToolCallEvent,
     BeforeToolsEvent,
+    MessageAddedEvent,
     current_run,
     hookimpl,
 )
@@ -192,6 +193,47 @@ async def test_after_the_tools_there_are_the_results_of_the_calls_that_have_ende
     assert told == ["T2", ["T2"], "T1", ["T1", "T2"]]
 
 
+async def test_a_call_whose_tool_asks_has_not_ended(make_agent):
+    class Asking:
+        tool_name = "asking"
+        tool_spec = {"name": "asking", "description": "Asks.", "inputSchema": {"json": {"type": "object"}}}  # noqa: RUF012
+
+        async def invoke(self, call):
+            content = [{"text": call.interrupt("q")}]
+            return {"toolUseId": call.tool_use["toolUseId"], "status": "success", "content": content}
+
+    agent = make_agent(use("asking", {}, id="T1"), "done", tools=[Asking()])
+    told = []
+    add_hooks(agent, (AfterToolCallEvent, lambda event: told.append(event.result["content"])))
+
+    (question,) = (await agent.invoke_async("go")).interrupts
+    assert told == []
+    await agent.invoke_async(answers((question, "yes")))
+
+    assert told == [[{"text": "yes"}]]
+
+
+async def test_a_model_call_around_which_a_plugin_asks_has_not_ended(make_agent):
+    class Asking:
+        name = "asking"
+
+        @hookimpl
+        async def around_model_call(self, request, call_next):
+            outcome = await call_next(request)
+            current_run().interrupt("q", of="model")
+            return outcome
+
+    agent = make_agent("done", plugins=[Asking()])
+    told = []
+    add_hooks(agent, (AfterModelCallEvent, lambda event: told.append(event.exception)))
+
+    (question,) = (await agent.invoke_async("go")).interrupts
+    assert told == []
+    assert str(await agent.invoke_async(answers((question, "yes")))) == "done\n"
+
+    assert (told, agent.model.calls) == ([None], 1)
+
+
 async def test_a_pause_before_the_tools_ends_what_began(make_agent):
     agent = make_agent(ADD, "done")
     told = []
@@ -293,17 +335,18 @@ async def test_a_call_repeated_by_a_callback_asks_only_once(make_agent):
 
 
 @pytest.mark.parametrize(
-    "kind", [BeforeInvocationEvent, BeforeModelCallEvent, AfterModelCallEvent, AfterToolCallEvent, AfterToolsEvent]
+    "kind",
+    [
+        BeforeInvocationEvent,
+        BeforeModelCallEvent,
+        AfterModelCallEvent,
+        AfterToolCallEvent,
+        AfterToolsEvent,
+        AfterInvocationEvent,
+    ],
 )
 async def test_any_callback_can_ask_through_the_run_and_nothing_is_done_twice(make_agent, kind):
     ran = []
-
-    class Counting:
-        name = "counting"
-
-        @hookimpl
-        async def around_tool_call(self, call, call_next, agent):
-            return await call_next(call)
 
     class Note:
         tool_name = "note"
@@ -313,7 +356,7 @@ async def test_any_callback_can_ask_through_the_run_and_nothing_is_done_twice(ma
             ran.append(call.tool_use["toolUseId"])
             return {"toolUseId": call.tool_use["toolUseId"], "status": "success", "content": [{"text": "noted"}]}
 
-    agent = make_agent(use("note", {}, id="T1"), "done", tools=[Note()], plugins=[Counting()])
+    agent = make_agent(use("note", {}, id="T1"), "done", tools=[Note()])
     hook = asking_through_the_run(kind)
     add_hooks(agent, hook)
 
@@ -325,6 +368,23 @@ async def test_any_callback_can_ask_through_the_run_and_nothing_is_done_twice(ma
 
     assert (str(result), ran, agent.model.calls) == ("done\n", ["T1"], 2)
     assert hook[1].heard
+    assert_valid_history(agent.messages)
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+async def test_a_message_that_is_added_does_not_wait(make_agent, role):
+    agent = make_agent(ADD, "done")
+
+    def callback(event: MessageAddedEvent):
+        if event.message["role"] == role:
+            current_run().interrupt("q")
+
+    agent.add_hook(callback)
+
+    with pytest.raises(HookError, match="asks q, and what has happened cannot wait"):
+        await agent.invoke_async("go")
+
+    assert agent.suspension is None
     assert_valid_history(agent.messages)
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ropewalk import hookimpl
+from ropewalk import Replace, current_run, hookimpl
 from ropewalk.kits.snapshot import Snapshot
 from ropewalk_interventions import Confirm, Deny, Proceed, Transform
 from ropewalk_testing import assert_valid_history, use
@@ -232,8 +232,8 @@ def test_once_is_once_for_a_call_also_after_a_pause(make_agent, handler, answer,
     assert danger.ran == [{"path": "x"}]
 
 
-def test_direct_calls_within_a_run_do_not_share_what_was_done_once(make_agent, handler, danger):
-    looked = []
+def test_direct_calls_within_a_run_remember_nothing_in_it(make_agent, handler, danger):
+    looked, kept = [], []
 
     async def look(event):
         await event.once("look", lambda: looked.append(1))
@@ -247,13 +247,33 @@ def test_direct_calls_within_a_run_do_not_share_what_was_done_once(make_agent, h
             for _ in range(2):
                 agent.tool.danger(path="x", record_direct_tool_call=False)
 
+            kept.extend(current_run().once_results)
             return await call_next(request)
 
     agent = make_agent(handler(before_tool_call=look), plugins=[Twice()], turns=["done"])
 
     agent("go")
 
-    assert (looked, len(danger.ran)) == ([1, 1], 2)
+    assert (looked, kept, len(danger.ran)) == ([1, 1], [], 2)
+
+
+def test_what_is_confirmed_is_what_other_plugins_have_made_of_the_call(make_agent, handler, danger, answer):
+    class Rewrite:
+        name = "rewrite"
+
+        @hookimpl
+        async def intervene(self, moment, subject):
+            return Replace(subject.with_input({"path": "y"})) if moment == "before_tool_call" else None
+
+    agent = make_agent(
+        handler(before_tool_call=lambda event: Confirm(str(event.tool_use["input"]))), plugins=[Rewrite()]
+    )
+    result = agent("go")
+    assert result.interrupts[0].reason == "{'path': 'y'}"
+
+    agent(answer(result, "y"))
+
+    assert danger.ran == [{"path": "y"}]
 
 
 def test_a_cancelled_run_is_not_paused(make_agent, handler, danger):

@@ -127,6 +127,22 @@ def test_the_time_limit_covers_a_transform_too(make_agent, handler):
         agent("go")
 
 
+async def test_a_handler_that_is_too_late_is_cancelled(make_agent, handler):
+    cancelled = asyncio.Event()
+
+    async def wait(event):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    agent = make_agent(handler(time_limit=0.05, on_error="proceed", before_tool_call=wait))
+
+    assert str(await agent.invoke_async("go")) == "done\n"
+    async with asyncio.timeout(30):
+        await cancelled.wait()
+
+
 @pytest.mark.parametrize("time_limit", [None, 30])
 async def test_cancelling_the_agent_ends_the_wait_for_a_handler(make_agent, handler, time_limit, danger):
     asked = asyncio.Event()

@@ -80,7 +80,7 @@ def test_a_function_is_asked_in_a_thread(make_agent, danger, response, runs):
         asked.append((prompt, threading.current_thread() is threading.main_thread()))
         return response
 
-    make_agent(HumanInTheLoop(ask=ask))("go")
+    assert str(make_agent(HumanInTheLoop(ask=ask))("go")) == "done\n"
 
     assert asked == [('Run the tool danger with {"path": "x"}? (y/n)', False)]
     assert bool(danger.ran) == runs
@@ -197,6 +197,13 @@ def test_a_no_to_one_call_holds_although_the_other_one_trusts_the_tool(make_agen
 
     assert danger.ran == [{"n": 1}]
     assert outcome(agent)["B"][1].startswith("CONFIRMATION_FAILED")
+
+
+def test_an_answer_of_ones_own_form_holds_although_the_other_one_trusts_the_tool(make_agent, danger, answer):
+    agent = make_agent(HumanInTheLoop(enable_trust=True, evaluate=lambda response: response == "aye"), turns=TWICE)
+    agent(answer(agent("go"), "t", "aye"))
+
+    assert danger.ran == [{"n": 1}, {"n": 2}]
 
 
 def test_trust_survives_in_a_snapshot_and_belongs_to_one_agent(make_agent, danger, answer):

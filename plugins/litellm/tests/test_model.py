@@ -127,6 +127,7 @@ async def test_a_stream_without_its_end_is_incomplete(served, ask, collect, endi
         await collect(model, ask())
 
     assert caught.value.retryable
+    assert (caught.value.provider, caught.value.failure) == ("litellm", "transient")
 
 
 MALFORMED = {

@@ -131,8 +131,18 @@ async def test_questions_reach_through_sub_agents_of_any_depth(make_agent, asks,
 
 @pytest.mark.parametrize("sequential", [False, True])
 async def test_a_call_without_an_answer_yet_does_not_run_its_agent(make_agent, asks, heard, results_of, sequential):
+    runs = []
+
+    class Counting:
+        name = "counting"
+
+        @hookimpl
+        async def around_invocation(self, invocation, call_next):
+            runs.append(invocation.resumed)
+            return await call_next(invocation)
+
     model = worker(ASK_A)
-    scout = make_agent(model, name="scout", tools=[asks])
+    scout = make_agent(model, name="scout", tools=[asks], plugins=[Counting()])
     parameters = {"tool_executor": SequentialToolExecutor()} if sequential else {}
     agent = make_agent([[ask(use_id="T1"), ask(use_id="T2")], "done"], tools=[scout], **parameters)
 
@@ -144,7 +154,7 @@ async def test_a_call_without_an_answer_yet_does_not_run_its_agent(make_agent, a
     while questions:
         questions = (await agent.invoke_async(answers((questions[-1], "yes")))).interrupts
 
-    assert (heard, model.calls) == ([("a", "yes")] * 2, 4)
+    assert (heard, model.calls, sorted(runs)) == ([("a", "yes")] * 2, 4, [False, False, True, True])
     assert results_of(agent) == [("success", "found")] * 2
 
 
@@ -218,7 +228,7 @@ async def test_a_call_that_is_repeated_begins_anew_and_asks_anew(make_agent, sco
     assert str(await agent.invoke_async(answers((second, "second")))) == "done\n"
 
     assert heard == [("a", "first"), ("a", "second")]
-    assert results_of(agent) == [("success", "found")]
+    assert (scout.model.calls, results_of(agent)) == (4, [("success", "found")])
 
 
 async def test_the_invocation_state_is_the_one_of_the_call_that_goes_on(make_agent):
@@ -253,14 +263,15 @@ async def test_a_sub_agent_that_lost_its_tool_says_so(make_agent, asks, heard, r
     assert heard == []
 
 
-def test_in_a_direct_call_nobody_can_answer(make_agent, scout, heard):
-    agent = make_agent([], tools=[scout])
+@pytest.mark.parametrize("preserve_context", [False, True])
+def test_in_a_direct_call_nobody_can_answer(make_agent, scout, heard, preserve_context):
+    agent = make_agent([ask(), "done"], tools=[scout.as_tool(preserve_context=preserve_context)])
 
-    result = agent.tool.scout(input="go")
+    with pytest.raises(RuntimeError, match="'scout' asks approve, which nobody can answer in a direct call"):
+        agent.tool.scout(input="go")
 
-    assert result["status"] == "error"
-    assert "nobody can answer in a direct call" in result["content"][0]["text"]
     assert (heard, agent.suspension) == ([], None)
+    assert len(agent("go").interrupts) == 1  # a kept conversation is free again
 
 
 async def test_followers_see_which_call_of_which_agent_waits(make_agent, scout):

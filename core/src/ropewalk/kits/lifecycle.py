@@ -86,7 +86,8 @@ class InterruptibleEvent(HookEvent):
         Raises:
             Suspend: There is no answer yet. Let it pass.
             ValueError: The name is no text, or another callback of the event has it.
-            RuntimeError: Nobody could answer: in a direct call of a tool, or in an event that no run has made.
+            RuntimeError: Nobody could answer: in a run beside another one, or in an event that no run has made. (In a
+                direct call of a tool, its caller gets a RuntimeError.)
         """
         if self.ask is None:
             raise RuntimeError(

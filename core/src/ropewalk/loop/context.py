@@ -5,30 +5,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ropewalk.edits import ContextReason, ContextRequest
-from ropewalk.kits.messages.estimate import estimate_tokens
+from ropewalk.kits.messages.estimate import tokens_around
 
 if TYPE_CHECKING:
     from ropewalk.run import Run
 
 
+def count_tokens(run: Run) -> int:
+    """Tokens of the run's next request."""
+    history, agent = run.history, run.agent
+    return history.tokens.of(
+        history.messages, history.version, lambda: tokens_around(agent.system_blocks, agent.tool_registry.specs)
+    )
+
+
 async def manage(run: Run, reason: ContextReason, error: Exception | None = None) -> None:
-    """Asks the context plugins for edits and carries them out.
+    """Asks the context plugins for edits and carries them out; what they change in `agent.messages` is theirs too.
 
     Raises:
         HistoryError: A plugin's edits do not fit the history.
     """
     history = run.history
-
-    def count() -> int:
-        return estimate_tokens(history.messages)
-
     window = getattr(run.agent.current_model, "context_window", None)
-    request = ContextRequest(history.view(), history.ids, count, window, error)
-    async for plugin, edits in run.hooks.manage_context(request, reason, run.agent):
-        for edit in edits:
-            history.splice(edit, plugin)
+    request = ContextRequest(history.view(), history.ids, lambda: count_tokens(run), window, error)
+    try:
+        history.messages.locked = False
+        async for plugin, edits in run.hooks.manage_context(request, reason, run.agent):
+            changed = history.adopt_edits(plugin, f"{reason}: agent.messages was edited")
+            for edit in edits:
+                history.splice(edit, plugin)
 
-        request.messages, request.ids = history.view(), history.ids
+            if edits or changed:
+                request.messages, request.ids = history.view(), history.ids
+    finally:
+        history.messages.locked = True
 
     await run.commit()
 
@@ -38,6 +48,6 @@ async def reduce(run: Run, error: Exception) -> bool:
     if not run.hooks.plan.manage_context:
         return False
 
-    before = estimate_tokens(run.history.messages)
+    before = count_tokens(run)
     await manage(run, "overflow", error)
-    return estimate_tokens(run.history.messages) < before
+    return count_tokens(run) < before

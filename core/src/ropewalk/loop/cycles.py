@@ -112,6 +112,8 @@ async def _store(run: Run, outcome: ModelOutcome) -> None:
     run.outcome, run.outcome_gated = outcome, True
     if outcome.message["content"] or outcome.stop_reason != "cancelled":
         await _append(run, outcome.message)
+        if outcome.usage["inputTokens"]:
+            run.history.tokens.observe(outcome.usage, run.history.messages[-1])
 
     run.position = "answered"
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 from ropewalk.errors import ConcurrencyException, InvalidPromptError, PluginError
-from ropewalk.history import Mark
 from ropewalk.invocation import REENTRANT, CallOptions, Denied, Invocation
 from ropewalk.kits.aio.channel import Channel
 from ropewalk.kits.events import RunEnded, RunFailed, RunStarted
 from ropewalk.kits.hooks.policy import policy_digest
 from ropewalk.kits.json_values import unpacked
+from ropewalk.kits.messages.differences import Mark
 from ropewalk.kits.messages.prompt import prompt_messages
 from ropewalk.kits.messages.rules import NEVER_STARTED, checked_message
 from ropewalk.kits.result import AgentResult

@@ -219,13 +219,22 @@ class DispatchPlugin:
                 unseen.saw(event.message)
 
             if self.registry.has_callbacks(MessageAddedEvent):
-                await self.registry.invoke_callbacks_async(MessageAddedEvent(agent, event.message))
+                await self._tell(MessageAddedEvent(agent, event.message))
 
     async def _tell_of_messages(self, agent: Agent, request: Sequence[Message]) -> None:
         """Tells of what came in another way: the input, and what plugins have the user say."""
         unseen = unseen_of(agent)
         for message in unseen.take(request) if unseen is not None else ():
-            await self.registry.invoke_callbacks_async(MessageAddedEvent(agent, message))
+            await self._tell(MessageAddedEvent(agent, message))
+
+    async def _tell(self, event: MessageAddedEvent) -> None:
+        try:
+            await self.registry.invoke_callbacks_async(event)
+        except Suspend as suspend:
+            raise HookError(
+                f"a callback for MessageAddedEvent asks {suspend!s}, and what has happened cannot wait for an answer: "
+                "interrupt in BeforeModelCallEvent, BeforeToolsEvent or BeforeToolCallEvent"
+            ) from None
 
 
 def _with_input(invocation: Invocation, given: AgentInput, agent: Agent) -> Invocation:

@@ -24,22 +24,30 @@ def translated(error: Exception, *, begun: bool = False) -> ModelError:
         begun: Whether something of an answer had come already.
     """
     if isinstance(error, ModelError):
-        return error
+        return _noted(error) if error.retryable and error.failure is None else error
 
     told = _told(error)
     message = _message(told)
     if any(isinstance(cause, UnicodeDecodeError | ValueError) and _is_decoding(cause) for cause in _causes(error)):
-        return MalformedStreamError(f"{_PROVIDER}: {message}: the server sends what is no text or no JSON; check it")
+        return _noted(
+            MalformedStreamError(f"{_PROVIDER}: {message}: the server sends what is no text or no JSON; check it")
+        )
 
     name = type(told).__name__
     own = next((code for cause in _causes(told) if (code := _code(cause))), None)
     if _CUT.search(message) or (begun and own is None and name in _NO_ANSWER):
-        return IncompleteStreamError(f"{_PROVIDER}: {message}: the answer was cut; try again later")
+        return _noted(IncompleteStreamError(f"{_PROVIDER}: {message}: the answer was cut; try again later"))
 
     status = None if name in _NO_ANSWER else _status(told)
     code = own or name
     failure = classify(_PROVIDER, code=code, status=status, text=message)
     return model_error(failure, message, provider=_PROVIDER, code=code, status=status, retry_after=_retry_after(told))
+
+
+def _noted(error: ModelError) -> ModelError:
+    """The error of a stream that came apart, with what the others have."""
+    error.provider, error.failure = _PROVIDER, "transient"
+    return error
 
 
 def _told(error: Exception) -> Exception:

@@ -28,7 +28,7 @@ def suspend_of(child: Agent, call: ToolCall) -> Suspend:
     """What pauses the caller's call: the child's questions under ids of the call, and the child's state.
 
     Raises:
-        RuntimeError: Nobody could answer: the call is a direct one, or of a run beside another one.
+        RuntimeError: Nobody could answer: the call is of a run beside another one.
     """
     pause = child.suspension
     if pause is None:

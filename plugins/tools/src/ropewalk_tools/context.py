@@ -59,7 +59,7 @@ class ToolContext:
         Raises:
             Suspend: There is no answer yet. No `Exception`; let it pass.
             ValueError: The name is no text.
-            RuntimeError: Nobody could answer: in a direct call of the tool, or in a run beside another one.
+            RuntimeError: Nobody could answer, in a run beside another one. (A direct call of the tool raises it, too.)
         """
         return self._call.interrupt(name, reason, response)
 

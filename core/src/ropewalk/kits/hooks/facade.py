@@ -282,8 +282,6 @@ class ContextEdits:
 
     async def __anext__(self) -> tuple[str, list[HistoryEdit]]:
         for link in self._links:
-            edits = await verbs.first((link,), self._plugins, self._arguments)
-            if edits:
-                return link.plugin_name, edits
+            return link.plugin_name, await verbs.first((link,), self._plugins, self._arguments) or []
 
         raise StopAsyncIteration

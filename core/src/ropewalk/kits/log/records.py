@@ -26,7 +26,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from ropewalk.kits.aio.seam import current_seam
@@ -85,14 +85,12 @@ class Record:
     def to_json(self) -> str:
         """`to_dict` as one line of text."""
         try:
-            text = json.dumps(
-                {**self._head(), "data": self.data}, ensure_ascii=False, allow_nan=False, separators=_TIGHT
-            )
+            text = _LINE.encode({**self._head(), "data": self.data})
         except (TypeError, ValueError):
             text = '"$'
 
         if '"$' in text:  # bytes, or something that could be taken for them
-            text = json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, separators=_TIGHT)
+            text = _LINE.encode(self.to_dict())
 
         return text if text.isascii() or _is_unicode(text) else json.dumps(self.to_dict(), separators=_TIGHT)
 
@@ -107,6 +105,25 @@ class Record:
         Raises:
             ValueError: It is none, or a newer version's.
         """
+        record = cls._shaped(value)
+        return replace(record, data=unpacked(record.data))
+
+    @classmethod
+    def from_json(cls, value: Any, text: str | bytes) -> Record:
+        """As `from_dict`, of an object that nobody else has; quicker.
+
+        Args:
+            value: What `text` stands for; the record keeps parts of it.
+            text: The JSON, which tells whether bytes are in it.
+
+        Raises:
+            ValueError: As for `from_dict`.
+        """
+        packs = b'"$' in text if isinstance(text, bytes) else '"$' in text
+        return cls.from_dict(value) if packs else cls._shaped(value)
+
+    @classmethod
+    def _shaped(cls, value: Any) -> Record:
         try:
             version, path = value["v"], tuple(value.get("path", ()))
             run, number, kind, time = value["run"], value["n"], value["kind"], value["t"]
@@ -120,10 +137,11 @@ class Record:
         if version > SCHEMA_VERSION:
             raise ValueError(f"the record is of version {version}, and this is {SCHEMA_VERSION}: upgrade ropewalk-core")
 
-        return cls(run, number, kind, unpacked(data), time, path, version)
+        return cls(run, number, kind, data, time, path, version)
 
 
 _TIGHT: Final = (",", ":")
+_LINE: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=_TIGHT)
 
 
 def _is_unicode(text: str) -> bool:

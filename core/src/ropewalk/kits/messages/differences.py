@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ropewalk.types import ContentBlock, Message
+
+
+class Mark(NamedTuple):
+    """A state of the history's tail that `rollback` returns to."""
+
+    length: int
+    last: Message | None
+    fix: Message | None
 
 
 def common_start(one: Sequence[Message], other: Sequence[Message]) -> int:

@@ -1,0 +1,141 @@
+"""Files as the store needs them: never through a link, never half replaced, errors that say what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from ropewalk.kits.sessions import SessionException
+
+PRIVATE: Final = 0o600
+PRIVATE_FOLDER: Final = 0o700
+
+# a pipe in the place of a file must not be waited for; Windows knows none of these
+_CAREFUL: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_BINARY: Final = getattr(os, "O_BINARY", 0)
+
+_ADVICE: Final = {
+    errno.ENOSPC: "free some space, then call the agent again",
+    errno.EDQUOT: "free some space, then call the agent again",
+    errno.EFBIG: "compact the session, or keep fewer runs",
+    errno.EACCES: "give this user the right to write there, or choose another storage_dir",
+    errno.EPERM: "give this user the right to write there, or choose another storage_dir",
+    errno.EROFS: "choose a storage_dir that can be written to",
+    errno.ELOOP: "it is a link, and links are not followed: remove it",
+    errno.ENOTDIR: "something that is no folder is in the way: remove it",
+    errno.EISDIR: "a folder is in the way: remove it",
+}
+
+
+@contextlib.contextmanager
+def explained(doing: str, path: Path) -> Iterator[None]:
+    """Turns errors of the operating system into errors of sessions.
+
+    Raises:
+        SessionException: With what was done, to which file, and what to do.
+    """
+    try:
+        yield
+    except OSError as error:
+        advice = _ADVICE.get(error.errno or 0, "see to it, then call the agent again")
+        raise SessionException(f"{path} cannot be {doing} ({error.strerror or error}): {advice}") from error
+
+
+def opened(path: Path, flags: int) -> int:
+    """Opens a regular file, which is made for this user alone when the flags say so.
+
+    Raises:
+        OSError: It cannot be opened, or is no regular file.
+    """
+    descriptor = os.open(path, flags | _CAREFUL | _BINARY, PRIVATE)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no regular file")
+
+    return descriptor
+
+
+def read_all(descriptor: int, start: int = 0) -> bytes:
+    """What a file holds from a place on."""
+    pieces = []
+    while piece := os.pread(descriptor, max(os.fstat(descriptor).st_size - start, 65_536), start):
+        pieces.append(piece)
+        start += len(piece)
+
+    return b"".join(pieces)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Writes all of it at the file's end."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes the names in a folder durable, where the system can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Makes a file that was not there, durable.
+
+    Raises:
+        OSError: It cannot be written; there is no file then.
+    """
+    descriptor = opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        write_all(descriptor, data)
+        os.fsync(descriptor)
+    except BaseException:
+        os.close(descriptor)
+        path.unlink(missing_ok=True)
+        raise
+
+    os.close(descriptor)
+
+
+def replace_with(path: Path, data: bytes) -> None:
+    """Puts a file in the place of another: whoever opens the path finds the old one or the new one, whole.
+
+    Raises:
+        OSError: It cannot be written; the old one is there.
+    """
+    beside = path.with_name(f"{path.name}.new")
+    beside.unlink(missing_ok=True)  # of a process that ended here
+    write_new(beside, data)
+    beside.replace(path)
+    sync_folder(path.parent)
+
+
+def private_folder(folder: Path) -> None:
+    """Makes a folder for this user alone, unless it is there.
+
+    Raises:
+        OSError: It cannot be made, or is a link.
+    """
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(PRIVATE_FOLDER)
+
+    check_folder(folder)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuses what is no folder of its own.
+
+    Raises:
+        OSError: It is a link, no folder, or not there.
+    """
+    mode = folder.lstat().st_mode
+    if not stat.S_ISDIR(mode):
+        raise OSError(errno.ELOOP if stat.S_ISLNK(mode) else errno.ENOTDIR, "it is no folder of its own")
