@@ -55,7 +55,7 @@ def test_the_records_of_a_tool_cycle_come_in_order(ask):
     assert json.loads(json.dumps([record.to_dict() for record in records]))
     log = fold(LogState(), records)
     assert log.messages == agent.messages
-    assert [block for block in records[8].data["message"]["content"]] == [{"toolResultOf": "T"}]
+    assert list(records[8].data["message"]["content"]) == [{"toolResultOf": "T"}]
 
 
 @pytest.mark.parametrize("failing", ["started", "ended"])

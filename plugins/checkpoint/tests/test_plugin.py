@@ -55,7 +55,7 @@ async def test_it_is_not_at_work_unasked(parameters):
 
 @pytest.mark.parametrize("value", [1, 0, "yes", [], {}], ids=repr)
 def test_what_is_no_flag_is_refused(value):
-    with pytest.raises(ValueError, match="checkpointing=.* is no flag: give True or False"):
+    with pytest.raises(ValueError, match=r"checkpointing=.* is no flag: give True or False"):
         agent_of(checkpointing=value)
 
 

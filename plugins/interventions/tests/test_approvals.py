@@ -286,3 +286,37 @@ def test_a_cancelled_run_is_not_paused(make_agent, handler, danger):
     assert agent("go").stop_reason == "cancelled"
     assert danger.ran == []
     assert_valid_history(agent.messages)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("time_limit", [None, 30])
+@pytest.mark.parametrize(
+    "moment", ["before_invocation", "before_model_call", "after_model_call", "before_tool_call", "after_tool_call"]
+)
+@pytest.mark.parametrize("on_error", ["throw", "proceed", "deny"])
+def test_a_handler_may_ask_questions_of_its_own_everywhere(
+    make_agent, handler, danger, answer, moment, time_limit, plain, on_error
+):
+    heard = []
+
+    def ask(event):
+        heard.append(current_run().interrupt("which", {"moment": moment}))
+        return Proceed()
+
+    async def ask_async(event):
+        return ask(event)
+
+    body = {moment: ask if plain else ask_async}
+    agent = make_agent(handler(time_limit=time_limit, on_error=on_error, **body))
+    result = agent("go")
+    for _ in range(3):
+        if result.stop_reason != "interrupt":
+            break
+
+        assert [each.reason for each in result.interrupts] == [{"moment": moment}]
+        result = agent(answer(result, False))
+
+    assert (result.stop_reason, str(result)) == ("end_turn", "done\n")
+    assert set(heard) == {False}
+    assert danger.ran == [{"path": "x"}]
+    assert_valid_history(agent.messages)

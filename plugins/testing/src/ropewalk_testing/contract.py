@@ -143,7 +143,7 @@ class PluginContract:
             "state of a run belongs into agent.plugin_state(...)"
         )
         for agent in agents:
-            assert_valid_history(agent.messages)
+            assert_valid_history(agent.messages, open_tail=agent.suspension is not None)
 
         del agents, together, agent
         await asyncio.sleep(0)

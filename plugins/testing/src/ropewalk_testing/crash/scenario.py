@@ -24,6 +24,7 @@ from ropewalk_testing.scripted import ScriptedModel
 
 if TYPE_CHECKING:
     from ropewalk import Denied, Failure, Interrupt, Invocation, ToolCall, ToolResult
+    from ropewalk.run import Run
     from ropewalk.types import Effect
     from ropewalk_testing.crash.effects import EffectJournal
 
@@ -147,13 +148,18 @@ class ScenarioPlugin:
     async def around_invocation(
         self, invocation: Invocation, call_next: Callable[[Invocation], Awaitable[AgentResult | Denied]]
     ) -> AgentResult | Denied:
-        """Has an effect of its own, once per run."""
+        """Has effects of its own, once per run."""
         run = current_run()
+        await self._once(run, "begun")
         result = await call_next(invocation)
-        if self._scenario.once and run.paused is None:
-            await run.once("told", lambda: self._journal.note("told", f"told:{run.id}", run.id, "once"))
+        if run.paused is None:
+            await self._once(run, "told")
 
         return result
+
+    async def _once(self, run: Run, word: str) -> None:
+        if self._scenario.once:
+            await run.once(word, lambda: self._journal.note(word, f"{word}:{run.id}", run.id, "once"))
 
     @hookimpl
     async def execute_tools(
