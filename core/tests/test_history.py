@@ -70,7 +70,7 @@ def splice(history, data):
 
 def edit_by_user(history, data):
     journal = history.journal
-    history.end_run()
+    history.end_run(paused=False)
     messages = history.messages
     for new in data.draw(conversation):
         messages.insert(data.draw(number), new)
@@ -115,7 +115,7 @@ async def unwritten(records):
 def test_any_sequence_of_changes_leaves_a_valid_history(start, steps, recorded, data):
     history = History(start)
     journal = Journal("run", unwritten) if recorded else None
-    log = LogState(list(history.messages), list(history.ids), history.next_id)
+    log = LogState(list(history.messages), list(history.ids), history._next_id)
     history.begin_run(journal)
     used = set(history.ids)
     for step in steps:
@@ -133,7 +133,7 @@ def test_any_sequence_of_changes_leaves_a_valid_history(start, steps, recorded, 
         if journal:
             fold(log, [Record.from_dict(json.loads(record.to_json())) for record in journal.take()])
             assert (log.messages, log.ids) == (history.messages, history.ids)
-            assert log.next_id <= history.next_id
+            assert log.next_id <= history._next_id
 
         used.update(history.ids)
         assert all(list(view) == then for view, then in views)
@@ -282,7 +282,7 @@ def test_an_edit_during_a_run_is_refused_and_changes_nothing(edit):
         edit(history.messages)
 
     assert history.messages == [user("a"), assistant("b")]
-    history.end_run()
+    history.end_run(paused=False)
     history.messages.append(user("fine"))
 
 

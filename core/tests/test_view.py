@@ -53,7 +53,7 @@ CHANGES = {
     "drop": lambda h: h.splice(HistoryEdit(0, 2), "p"),
     "insert": lambda h: h.splice(HistoryEdit(0, 0, (user("x"), assistant("y"), user("z"))), "p"),
     "rollback": lambda h: h.rollback(h.mark()._replace(length=1, last=h.messages[0])),
-    "edit": lambda h: (h.end_run(), h.messages.clear(), h.begin_run(None)),
+    "edit": lambda h: (h.end_run(paused=False), h.messages.clear(), h.begin_run(None)),
     "blank": lambda h: h.add_assistant(assistant("")),
 }
 

@@ -53,6 +53,8 @@ if TYPE_CHECKING:  # what a type checker sees of the names that plugins bring
     from ropewalk_limits import Limits as Limits
     from ropewalk_local import LocalModel as LocalModel
     from ropewalk_retry import ModelRetryStrategy as ModelRetryStrategy
+    from ropewalk_session_file import FileSessionManager as FileSessionManager
+    from ropewalk_session_file import SessionManager as SessionManager
     from ropewalk_structured import StructuredOutputException as StructuredOutputException
     from ropewalk_tools import ToolContext as ToolContext
     from ropewalk_tools import tool as tool

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ropewalk.kits.aio.cancellation import Cancellation
 from ropewalk.kits.aio.channel import Channel, Streamed
 from ropewalk.kits.events import Event, ToolStreamed, delta_of
+from ropewalk.kits.suspension import Suspend
 from ropewalk.types import Message, ToolUse
 
 if TYPE_CHECKING:
@@ -153,9 +154,7 @@ class Followed:
         if channel is not None:
             channel.push(event)
 
-        if self.hooks.plan.on_event:
-            await self.hooks.on_event(event, self.agent)
-
+        await self._tell(event)
         if channel is not None:
             await self.let_consumer_catch_up()
 
@@ -174,11 +173,18 @@ class Followed:
 
     async def announce_end(self, event: Event) -> None:
         """As `emit`, and does not wait: nothing comes after, and who has the result may call the agent again."""
-        if self.hooks.plan.on_event:
-            await self.hooks.on_event(event, self.agent)
-
+        await self._tell(event)
         if self._channel is not None:
             self._channel.push(event)
+
+    async def _tell(self, event: Event) -> None:
+        if self.hooks.plan.on_event:
+            try:
+                await self.hooks.on_event(event, self.agent)
+            except Suspend as suspend:
+                raise RuntimeError(
+                    f"on_event cannot pause the run ({suspend}): interrupt in an around_* hook"
+                ) from suspend
 
     async def let_consumer_catch_up(self) -> None:
         """Waits until the consumer of the stream has taken everything and asks for more."""

@@ -43,6 +43,7 @@ class History:
         "_blocks",
         "_chain",
         "_fixes",
+        "_held",
         "_next_id",
         "_seen",
         "_source",
@@ -63,6 +64,7 @@ class History:
         self.tokens = TokenCount()
         self._next_id = 0
         self._chain = Chain()
+        self._held = False
         self._blocks: list[list[Message]] = []
         self._seen: set[str] | None = None
         self._fixes: dict[int, Message] = {}
@@ -259,7 +261,7 @@ class History:
     def append_block(self, base: Sequence[Message], grown: Sequence[Message], journal: Journal | None) -> None:
         """Appends what a branch has added to its `base`; when a run holds this history, as soon as that ends."""
         block = added(base, grown)
-        if self.messages.locked:
+        if self.messages.locked or self._held:
             self._blocks.append(block)
         elif block:
             self.journal = journal
@@ -278,13 +280,15 @@ class History:
         self.adopt_edits("caller", "agent.messages was edited")
         self.messages.locked = True
 
-    def end_run(self) -> None:
-        """Unlocks the list, and appends what branches have left meanwhile."""
+    def end_run(self, *, paused: bool) -> None:
+        """Unlocks the list, and appends what branches have left meanwhile; behind a pause they wait on."""
         self._detach_views()
         self.messages.locked = False
-        blocks, self._blocks = self._blocks, []
-        for block in blocks:
-            self._add_conversation(block)
+        self._held = paused
+        if not paused:
+            blocks, self._blocks = self._blocks, []
+            for block in blocks:
+                self._add_conversation(block)
 
         self.journal = None
 
@@ -392,8 +396,3 @@ class History:
         self._fixes = {i: fixed for i, m in enumerate(messages) if (fixed := sendable(m)) is not m}
         self._find_open_uses()
         return self
-
-    @property
-    def next_id(self) -> int:
-        """The id of the next message."""
-        return self._next_id

@@ -11,7 +11,7 @@ import pytest
 
 AGENT = """
 import pathlib
-from ropewalk import Agent
+from ropewalk import Agent, current_run
 from ropewalk_testing import ScriptedModel, use
 
 LOG = pathlib.Path(__file__).with_name("log.txt")
@@ -62,6 +62,16 @@ def asks():
 
 def fails():
     return Agent(model=follow(STEP, ValueError("no more"), "Done."), tools=[Step()])
+
+
+class Stop(Step):
+    async def invoke(self, call):
+        current_run().agent.cancel()
+        return await super().invoke(call)
+
+
+def stops():
+    return Agent(model=follow(STEP, "Done."), tools=[Stop()])
 
 
 def fewer():
@@ -336,6 +346,18 @@ def test_a_run_that_breaks_off_leaves_what_it_has_done(work):
     sys.modules.pop("some", None)
     result = work.run("resume", "run.json")
     assert (result.stdout, result.exit_code, saved(work).exists()) == ("Well.\n", 0, False)
+    assert log(work) == ["step 1"]
+
+
+def test_a_run_that_is_cancelled_does_nothing_twice(work):
+    started(work, "stops", "--checkpointing")
+    result = work.run("resume", "run.json")
+    assert result.exit_code == 130
+    assert "cancelled; run.json holds the conversation up to there" in result.stderr
+    assert resume_of(work) is None
+
+    result = work.run("resume", "run.json")
+    assert (result.stdout, result.exit_code, saved(work).exists()) == ("Done.\n", 0, False)
     assert log(work) == ["step 1"]
 
 

@@ -207,6 +207,24 @@ def test_a_hook_around_the_invocation_may_ask(make_agent, pair, when, order):
     assert (result.stop_reason, result.structured_output, model.calls) == ("tool_use", pair(n=1, s="x"), 1)
 
 
+def test_a_resumed_run_that_a_hook_repeats_starts_with_nothing(make_agent, pair):
+    class Twice:
+        name = "twice"
+
+        @hookimpl
+        async def around_invocation(self, invocation, call_next):
+            result = await call_next(invocation)
+            again = result.structured_output == pair(**GOOD)
+            return await call_next(invocation) if again else result
+
+    other = {"n": 2, "s": "y"}
+    agent, _ = make_agent([use("P", GOOD), use("P", other)], plugins=[Pauses("after_model"), Twice()])
+    result = agent("go", structured_output_model=pair)
+    result = go_on(agent, result)
+    assert (result.stop_reason, result.structured_output) == ("checkpoint", None)
+    assert go_on(agent, result).structured_output == pair(**other)
+
+
 # -- another process --------------------------------------------------------------------------------------------------
 
 

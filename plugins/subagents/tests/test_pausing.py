@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import threading
 
@@ -365,6 +366,23 @@ async def test_an_agent_whose_caller_was_given_up_is_free_again(make_agent, scou
     assert str(await agent.invoke_async(answers((again, "now")))) == "done\n"
     assert heard == [("a", "now")]
     assert_valid_history(scout.messages)
+
+
+async def test_an_agent_waits_for_whoever_is_above_all(make_agent, scout, heard, results_of):
+    """The copy that has called it is gone by then."""
+    kept = scout.as_tool(preserve_context=True)
+    middle = make_agent(worker(ask(), says="middle"), name="middle", tools=[kept])
+    agent = make_agent([ask("middle"), "done"], tools=[middle])
+    other = make_agent([ask(), "done"], tools=[kept])
+    (question,) = (await agent.invoke_async("go")).interrupts
+    gc.collect()
+
+    await other.invoke_async("go")
+    ((status, text),) = results_of(other)
+    assert (status, "waits for an answer" in text) == ("error", True)
+
+    assert str(await agent.invoke_async(answers((question, "yes")))) == "done\n"
+    assert (heard, results_of(agent)) == ([("a", "yes")], [("success", "middle")])
 
 
 async def test_a_kept_conversation_is_loaded_where_the_agent_is_new(make_agent, asks, heard):

@@ -146,8 +146,8 @@ async def _after_model(run: Run) -> AgentResult | None:
 
 
 async def _checkpoint(run: Run, position: str) -> AgentResult | None:
-    if not run.hooks.plan.emit_checkpoint or run.cancelled:
-        return None
+    if not run.hooks.plan.emit_checkpoint or run.cancelled or run.history is not run.agent.history:
+        return None  # a run beside another one does not pause: its history is not the agent's
 
     checkpoint = await run.hooks.emit_checkpoint(position, run.cycle, run.agent)
     return None if checkpoint is None else paused_at(run, checkpoint)

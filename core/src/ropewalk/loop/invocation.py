@@ -95,7 +95,7 @@ async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:
         await _close_after(run, error)
         raise
     else:
-        if run.paused is not None:
+        if run.paused is not None and run.history is run.agent.history:
             run.agent.suspension = run.paused
 
         return result

@@ -42,7 +42,7 @@ async def begin_log(run: Run) -> None:
 
 def end_log(run: Run) -> None:
     """Unlocks the history, and remembers what could not be written."""
-    run.history.end_run()
+    run.history.end_run(paused=run.agent.suspension is not None)
     log, journal = run.agent.log, run.journal
     if log is not None and journal is not None and log.journal is journal:
         log.journal = None

@@ -16,6 +16,7 @@ from ropewalk.kits.suspension import (
     NothingToResumeError,
     ResumeError,
     ResumeTypeError,
+    ResumeValueError,
     Suspend,
     Suspension,
 )
@@ -39,6 +40,9 @@ async def accept(agent: Agent, prompt: Any) -> Suspension | None:
         MissingPluginError: A checkpoint is to be resumed, and nobody does that here.
     """
     pause = agent.suspension
+    if isinstance(prompt, list) and any(isinstance(block, dict) and _CHECKPOINT in block for block in prompt):
+        raise ResumeValueError(f'"{_CHECKPOINT}" stands in a list: pass the dict {{"{_CHECKPOINT}": ...}} alone')
+
     if isinstance(prompt, dict) and _CHECKPOINT in prompt:
         await _check_payload(agent, prompt, pause)
     elif pause is None:

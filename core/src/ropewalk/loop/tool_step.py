@@ -98,8 +98,9 @@ async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
     if len(effects) >= call.attempt:
         return await _known(run, call, effects)
 
-    if run.unknown.pop(use_id, None) is not None:
-        settled = after_crash(call)
+    if use_id in run.unknown:
+        settled = after_crash(call)  # which may ask, and then is asked again
+        del run.unknown[use_id]
         if settled is not None:
             return await _ended(run, call, effects, settled)
 

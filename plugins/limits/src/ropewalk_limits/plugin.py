@@ -101,7 +101,7 @@ class LimitsEnforcer:
         limits = invocation.options.given.get("limits")
         shared = limits if isinstance(limits, Budget) else None
         own = Budget(**limits) if isinstance(limits, Mapping) else None
-        if invocation.resumed:
+        if invocation.resumed and current_run().resumed is not None:
             shared, own = _taken_up(current_run(), shared, own)
 
         if shared is None and own is None:
@@ -112,6 +112,7 @@ class LimitsEnforcer:
                 return await call_next(invocation)
 
         run, paused = current_run(), False
+        keeping.keep(run, shared, own)  # if the process ends here, its successor knows the limits
         try:
             with opened(agent, shared, own, self._prices) as account:
                 if run.options is invocation.options:

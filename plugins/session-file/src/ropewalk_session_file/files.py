@@ -6,7 +6,6 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -32,18 +31,32 @@ _ADVICE: Final = {
 }
 
 
-@contextlib.contextmanager
-def explained(doing: str, path: Path) -> Iterator[None]:
-    """Turns errors of the operating system into errors of sessions.
+class Explained:
+    """Turns errors of the operating system into errors of sessions; a class, as it is entered at every commit.
+
+    Args:
+        doing: What is done to it.
+        path: The file.
 
     Raises:
-        SessionException: With what was done, to which file, and what to do.
+        SessionException: On leaving, with what was done, to which file, and what to do.
     """
-    try:
-        yield
-    except OSError as error:
-        advice = _ADVICE.get(error.errno or 0, "see to it, then call the agent again")
-        raise SessionException(f"{path} cannot be {doing} ({error.strerror or error}): {advice}") from error
+
+    __slots__ = ("_doing", "_path")
+
+    def __init__(self, doing: str, path: Path) -> None:
+        self._doing = doing
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if isinstance(error, OSError):
+            advice = _ADVICE.get(error.errno or 0, "see to it, then call the agent again")
+            raise SessionException(
+                f"{self._path} cannot be {self._doing} ({error.strerror or error}): {advice}"
+            ) from error
 
 
 def opened(path: Path, flags: int) -> int:
@@ -63,9 +76,9 @@ def opened(path: Path, flags: int) -> int:
 def read_all(descriptor: int, start: int = 0) -> bytes:
     """What a file holds from a place on."""
     pieces = []
-    while piece := os.pread(descriptor, max(os.fstat(descriptor).st_size - start, 65_536), start):
+    os.lseek(descriptor, start, os.SEEK_SET)
+    while piece := os.read(descriptor, max(os.fstat(descriptor).st_size - start, 65_536)):
         pieces.append(piece)
-        start += len(piece)
 
     return b"".join(pieces)
 
@@ -136,6 +149,6 @@ def check_folder(folder: Path) -> None:
     Raises:
         OSError: It is a link, no folder, or not there.
     """
-    mode = folder.lstat().st_mode
+    mode = os.lstat(folder).st_mode  # half the time of Path.lstat, twice a run
     if not stat.S_ISDIR(mode):
         raise OSError(errno.ELOOP if stat.S_ISLNK(mode) else errno.ENOTDIR, "it is no folder of its own")

@@ -10,9 +10,11 @@ shows as much as one that was changed. The first line of a file names the format
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -106,6 +108,11 @@ def scan(data: bytes, start: int, path: object) -> Scan:
     Raises:
         SessionException: A line is whole and of a newer version, or of something else.
     """
+    with _collector_off():
+        return _scanned(data, start, path)
+
+
+def _scanned(data: bytes, start: int, path: object) -> Scan:
     found = Scan(start + len(data), start)
     whole = _unchanged(data, start)
     values = _parsed(whole, path)
@@ -117,7 +124,7 @@ def scan(data: bytes, start: int, path: object) -> Scan:
         found.end = len(whole[0]) + 1
         del values[0], whole[0]
 
-    at, batch = found.end, []
+    at, batch = found.end, list[Entry]()
     for text, value in zip(whole, values, strict=True):
         left = value.pop("left", None)
         if type(left) is not int or (batch and left != batch[-1].left - 1):
@@ -140,6 +147,18 @@ def scan(data: bytes, start: int, path: object) -> Scan:
 def body_of(entry: Entry) -> str:
     """The JSON of a record as the file has it, without checksum and `left`."""
     return "{" + entry.body[_REST:].decode().split(",", 2)[2]
+
+
+@contextlib.contextmanager
+def _collector_off() -> Iterator[None]:
+    """All that is made here stays, and looking it through for garbage again and again costs as much as making it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _sum(rest: bytes, offset: int) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
-from weakref import WeakSet
 
 from ropewalk.kits.sessions import SessionConflictError
 from ropewalk_session_file.files import opened
@@ -29,29 +29,32 @@ else:
 class FileLease:
     """A lock on a file beside the log, which is never replaced. It holds for one descriptor, not for the process."""
 
-    __slots__ = ("__weakref__", "_descriptor")
+    __slots__ = ("_descriptor",)
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor: int | None = descriptor
-        _held.add(self)
+        _locked.add(descriptor)
+
+    def __del__(self) -> None:
+        self.release()
 
     def release(self) -> None:
         """As the protocol says."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            _held.discard(self)
+            _locked.discard(descriptor)
             os.close(descriptor)
 
 
-_held: WeakSet[FileLease] = WeakSet()
+_locked: Final[set[int]] = set()
 
 
-def take(path: Path, whose: str) -> FileLease:
+def take(path: Path, whose: Callable[[], str]) -> FileLease:
     """Takes the lock.
 
     Args:
         path: The lock's file; its folder is there.
-        whose: Names the log in the error.
+        whose: Names the log for errors.
 
     Raises:
         SessionConflictError: Somebody has it.
@@ -65,7 +68,7 @@ def take(path: Path, whose: str) -> FileLease:
         except (BlockingIOError, PermissionError):
             os.close(descriptor)
             raise SessionConflictError(
-                f"{whose} is in use by another agent, in this process or another: wait until its run has ended"
+                f"{whose()} is in use by another agent, in this process or another: wait until its run has ended"
             ) from None
         except BaseException:
             os.close(descriptor)
@@ -76,21 +79,21 @@ def take(path: Path, whose: str) -> FileLease:
 
         os.close(descriptor)  # the session was deleted between the two steps
 
-    raise SessionConflictError(f"{whose} is deleted again and again while a run wants it: leave it to one of the two")
+    raise SessionConflictError(f"{whose()} is deleted again and again while a run wants it: leave it to one of the two")
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(descriptor), path.lstat())
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:
         return False
 
 
 def _close_all() -> None:
     """A forked child has the descriptors too, and would keep the locks when its parent dies."""
-    for lease in list(_held):
+    while _locked:
         with contextlib.suppress(OSError):
-            lease.release()
+            os.close(_locked.pop())
 
 
 if hasattr(os, "register_at_fork"):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ropewalk import Refuse
 from ropewalk.errors import MaxTokensReachedException
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from ropewalk.types import AgentInput, ContentBlock
     from ropewalk_structured.engine import StructuredOutput
     from ropewalk_structured.target import Target
+
+
+_PURPOSE: Final = "structured_output"
 
 
 async def fill(agent: Agent, engine: StructuredOutput, output_model: Any, prompt: AgentInput = None) -> Any:
@@ -59,7 +63,8 @@ async def fill(agent: Agent, engine: StructuredOutput, output_model: Any, prompt
     run = Run(agent, CallOptions(prompt, {}, {BESIDE: True}), hooks, History(), None)
     run.lose_followers()
     run.journal = None  # no part of the agent's log
-    run.model_chain = hooks.around_model_call(partial(call_model, run), agent)
+    chain = hooks.around_model_call(partial(call_model, run), agent)
+    run.model_chain = lambda request: chain(replace(request, purpose=_PURPOSE))
     if not agent.claim(run):
         agent.join(run)
 
@@ -102,7 +107,7 @@ async def _answered(run: Run, target: Target, most: int, invocation: Invocation)
 
     run.history = history = _copied(agent)
     history.add_input(invocation.messages)
-    session = Session(agent, target, prompt_of(agent), most, purpose="structured_output")
+    session = Session(agent, target, prompt_of(agent), most, purpose=_PURPOSE)
     if history.messages[-1]["role"] == "assistant":
         history.add_user([{"text": session.prompt}])
 

@@ -92,11 +92,12 @@ class StructuredOutput:
         run = current_run()
         keeping.remember(run, target)
         session = Session(agent, target, given.get(PROMPT) or prompt_of(agent), self.max_attempts)
-        kept = keeping.take(agent, run.id) if invocation.resumed else None
+        kept = keeping.kept(agent, run.id) if run.resumed is not None else None  # a repetition is a new run
         if kept is not None:
             session.prompt = given.get(PROMPT) or kept["prompt"]
             session.restore(kept)
 
+        keeping.keep(run, session)  # if the process ends here, its successor knows that there is an output model
         return session
 
     @hookimpl(trylast=True)

@@ -33,15 +33,6 @@ def kept(agent: Agent, run_id: str) -> dict[str, Any] | None:
     return found if found is not None and found[_RUN] == run_id else None
 
 
-def take(agent: Agent, run_id: str) -> dict[str, Any] | None:
-    """What was noted for a run, once: when a hook repeats the run, it starts with nothing."""
-    found = kept(agent, run_id)
-    if found is not None:
-        agent.plugin_state(_CELL).delete(_KEY)
-
-    return found
-
-
 def remember(run: Run, target: Target) -> None:
     """Remembers the output model of a run until it ends."""
     _targets[run.agent] = (run.id, target)
@@ -58,7 +49,8 @@ def forget(run: Run) -> None:
     if remembered(run.agent, run.id) is not None:
         del _targets[run.agent]
 
-    take(run.agent, run.id)
+    if kept(run.agent, run.id) is not None:
+        run.agent.plugin_state(_CELL).delete(_KEY)
 
 
 def resumes(prompt: Any, pause: Suspension) -> bool:

@@ -40,5 +40,11 @@ def _origin(package: str) -> str | None:
 def versions_of(hooks: Hooks) -> dict[str, str]:
     """The versions of the plugins that shape a run, by name; empty where a plugin comes with no distribution."""
     installed = registry().installed
-    names = {link.plugin_name for hook in _SHAPING for link in getattr(hooks.plan, hook)}
-    return {name: installed[name].version if name in installed else "" for name in sorted(names)}
+    packages = {plugin.entry_point.module.partition(".")[0]: plugin.version for plugin in installed.values()}
+    links = {link.plugin_name: link for hook in _SHAPING for link in getattr(hooks.plan, hook)}
+    found: dict[str, str] = {}
+    for name, link in sorted(links.items()):
+        package = type(hooks.plugins[link.index]).__module__.partition(".")[0]  # also of a plugin that a plugin brings
+        found[name] = installed[name].version if name in installed else packages.get(package, "")
+
+    return found

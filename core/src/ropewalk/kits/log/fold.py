@@ -27,6 +27,7 @@ class LogState:
         open: What is known of the run under way, by the names of `Suspension`; None between runs.
         held: The pause that the agent waits in, as JSON; None when it does not.
         ended: What the last answer of the model came with.
+        early: What hooks did once before their run's first record, by run.
     """
 
     messages: list[Any] = field(default_factory=list)
@@ -41,6 +42,7 @@ class LogState:
     open: dict[str, Any] | None = None
     held: dict[str, Any] | None = None
     ended: dict[str, Any] = field(default_factory=dict)
+    early: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def pause(self) -> Suspension | None:
@@ -118,6 +120,8 @@ def _snapshot(log: LogState, _: Record, data: dict[str, Any]) -> None:
 
 def _run_started(log: LogState, record: Record, _: dict[str, Any]) -> None:
     log.open, log.held = {"kind": "crash", "run": record.run, "position": "cycle"}, None
+    log.open["once"] = log.early.get(record.run, {})  # of hooks that came before
+    log.early = {}
     log.runs += 1
     log.results = {}
 
@@ -229,9 +233,11 @@ def _state_changed(log: LogState, _: Record, data: dict[str, Any]) -> None:
         cell.pop(data["key"], None)
 
 
-def _once(log: LogState, _: Record, data: dict[str, Any]) -> None:
-    if log.open is not None:
+def _once(log: LogState, record: Record, data: dict[str, Any]) -> None:
+    if log.open is not None and log.open["run"] == record.run:
         log.open.setdefault("once", {})[data["key"]] = data["value"]
+    else:
+        log.early.setdefault(record.run, {})[data["key"]] = data["value"]
 
 
 def _nothing(_: LogState, __: Record, ___: dict[str, Any]) -> None:

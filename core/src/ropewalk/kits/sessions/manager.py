@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakKeyDictionary
 
 from ropewalk.kits.aio.seam import current_seam
+from ropewalk.kits.hooks.parameters import KNOWN_PLUGINS
 from ropewalk.kits.log.fold import LogState, fold
 from ropewalk.kits.log.records import Record
 from ropewalk.kits.sessions.erasure import erased, redactions
 from ropewalk.kits.sessions.errors import SessionConflictError, SessionException
-from ropewalk.kits.sessions.retention import Retention, compacted
+from ropewalk.kits.sessions.retention import Gathering, Retention, compacted
 from ropewalk.kits.sessions.store import Lease, LogKey, LogStore
 from ropewalk.markers import hookimpl
 
@@ -26,13 +27,23 @@ logger = logging.getLogger("ropewalk.sessions")
 class _Open:
     """An agent's log, as far as this process knows it."""
 
-    __slots__ = ("key", "lease", "position", "running")
+    __slots__ = ("gathering", "key", "lease", "paused", "position", "running")
 
     def __init__(self, key: LogKey, position: int) -> None:
         self.key = key
         self.position = position
         self.lease: Lease | None = None
         self.running = False
+        self.paused = False
+        self.gathering = Gathering()
+
+    def follow(self, records: Sequence[Record]) -> None:
+        """Notes where the agent's run stands after records."""
+        for record in records:
+            if not record.path and record.kind in ("run_started", "run_resumed"):
+                self.running, self.paused = True, False
+            elif not record.path and record.kind in ("run_ended", "run_suspended"):
+                self.running, self.paused = False, record.kind == "run_suspended"
 
 
 class SessionManager:
@@ -60,7 +71,6 @@ class SessionManager:
         self.store = store
         self.retention = retention or Retention()
         self._open: WeakKeyDictionary[Agent, _Open] = WeakKeyDictionary()
-        self._ids: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -110,6 +120,7 @@ class SessionManager:
             ) from error
 
         self._open[agent] = _Open(key, found.position)
+        self._name_missing(state, agent)
         return state
 
     @hookimpl
@@ -120,23 +131,36 @@ class SessionManager:
             SessionConflictError: Another writer has the session.
             SessionException: It cannot be written.
         """
-        log = self._log(agent)
+        log, due = self._log(agent), False
         if log.lease is None:
             log.lease = await self.store.lease(log.key)
 
         try:
             named = redactions(records)
-            log.position = await self.store.append(log.key, records, log.position)
             if named:
-                await self._erase(log, named)
+                await self._erase(log, records, named)
+            else:
+                log.position = await self.store.append(log.key, records, log.position)
 
-            self._follow(log, records)
-        except SessionConflictError:
-            log.running = False
+            log.follow(records)
+            due = log.gathering.add(len(records))
+        except BaseException:
+            log.running = False  # the lease is free for others; positions tell when one of them has written
             raise
         finally:
             if not log.running:
-                await self._leave(log)
+                await self._leave(log, fold=due and not log.paused)
+
+    @hookimpl
+    async def on_close(self, agent: Agent) -> None:
+        """Forgets the agent: another one may have its id then."""
+        log = self._open.pop(agent, None)
+        if log is not None and log.lease is not None:
+            await _given_up(log.lease)
+
+    def size(self) -> int:
+        """Bytes that the session takes in its store, as far as the store can tell."""
+        return sum(info.size for info in self.store.logs(self.session_id))
 
     async def compact(self, agent: Agent) -> None:
         """Folds what the retention does not keep; everything that is past, when it keeps all.
@@ -152,7 +176,7 @@ class SessionManager:
         try:
             await self._compact(log, self.retention if self.retention.limited else Retention(compact_to_latest=True))
         finally:
-            lease.release()
+            await _given_up(lease)
 
     def _log(self, agent: Agent) -> _Open:
         log = self._open.get(agent)
@@ -163,24 +187,33 @@ class SessionManager:
 
         return log
 
-    def _follow(self, log: _Open, records: Sequence[Record]) -> None:
-        for record in records:
-            if not record.path and record.kind in ("run_started", "run_resumed"):
-                log.running = True
-            elif not record.path and record.kind in ("run_ended", "run_suspended"):
-                log.running = False
+    def _name_missing(self, state: LogState, agent: Agent) -> None:
+        """Names the plugins whose state is in the log and who are not there to use it."""
+        there = {plugin.name for plugin in agent.hooks.plugins}
+        for name in state.cells:
+            if name in KNOWN_PLUGINS and name not in there:
+                logger.warning(
+                    "session %r, agent %r holds state of plugin %r, which the agent does not have: it is kept; "
+                    "to use it: pip install %s, or add the plugin",
+                    self.session_id, agent.agent_id, name, KNOWN_PLUGINS[name],
+                )  # fmt: skip
+            elif name not in there:
+                logger.warning(
+                    "session %r, agent %r holds state of %r, which is no plugin of the agent: it is kept",
+                    self.session_id, agent.agent_id, name,
+                )  # fmt: skip
 
-    async def _leave(self, log: _Open) -> None:
+    async def _leave(self, log: _Open, *, fold: bool) -> None:
         """The end of a run: what retention does not keep is folded, and the lease given up."""
         lease, log.lease = log.lease, None
         try:
-            if self.retention.limited:
+            if fold and self.retention.limited:
                 await self._compact(log, self.retention)
         except (SessionException, ValueError) as error:
             logger.warning("session %r was not compacted: %s", self.session_id, error)
         finally:
             if lease is not None:
-                lease.release()
+                await _given_up(lease)
 
     async def _compact(self, log: _Open, retention: Retention) -> None:
         found = self.store.read(log.key)
@@ -193,21 +226,41 @@ class SessionManager:
             )
 
         now = current_seam().time()
-        cut = retention.cut(found.records, now)
-        if cut > 1:
-            fresh = compacted(found.records, cut, now)
-            log.position = await self.store.replace(log.key, fresh, log.position)
-
-    async def _erase(self, log: _Open, named: Sequence[Record]) -> None:
-        found = self.store.read(log.key)
-        if found is None:
-            return
-
         records = found.records
-        for redaction in named:
-            place = max(
-                i for i, each in enumerate(records) if (each.run, each.number) == (redaction.run, redaction.number)
-            )
-            records[:place] = erased(records[:place], redaction)
+        cut = retention.cut(records, now)
+        if cut > 1:
+            records = compacted(records, cut, now)
+            log.position = await self.store.replace(log.key, records, log.position)
 
-        log.position = await self.store.replace(log.key, records, log.position)
+        log.gathering.folded(records)
+
+    async def _erase(self, log: _Open, records: Sequence[Record], named: Sequence[Record]) -> None:
+        """Writes records together with what they erase: there is no moment with one and without the other."""
+        found = self.store.read(log.key)
+        before = found.records if found is not None else []
+        if found is not None and found.position != log.position:
+            at = next((i for i, each in enumerate(before) if _id(each) == _id(records[0])), len(before))
+            there = [_id(each) for each in before[at:]]
+            if not there or there != [_id(each) for each in records[: len(there)]]:
+                raise SessionConflictError(
+                    f"session {self.session_id!r} was written by somebody else: make a new agent, which reads it again"
+                )
+
+            before, log.position = before[:at], found.position  # they were written, and the answer was lost
+
+        after = [*before, *records]
+        for redaction in named:
+            place = max(i for i, each in enumerate(after) if _id(each) == _id(redaction))
+            after[:place] = erased(after[:place], redaction)
+
+        log.position = await self.store.replace(log.key, after, log.position)
+
+
+def _id(record: Record) -> tuple[object, ...]:
+    return record.run, record.number, record.path
+
+
+async def _given_up(lease: Lease) -> None:
+    waiting = lease.release()
+    if waiting is not None:
+        await waiting

@@ -48,7 +48,7 @@ class Retention:
         starts = [i for i, record in enumerate(records) if record.kind == "run_started" and not record.path]
         kept = starts
         if self.keep_last is not None:
-            kept = starts[len(starts) - self.keep_last :] if self.keep_last else []
+            kept = starts[max(len(starts) - self.keep_last, 0) :]  # a negative start would count from the end
 
         if self.max_age is not None:
             kept = [i for i in kept if records[i].time >= now - self.max_age]
@@ -66,5 +66,30 @@ def compacted(records: Sequence[Record], cut: int, now: float) -> list[Record]:
         return list(records)
 
     state = fold(LogState(), records[:cut])
+    if state.nested:
+        raise ValueError("a sub-agent's run has not ended, and a snapshot cannot stand for it: resume it first")
+
     last = records[cut - 1]
     return [Record(last.run, last.number, "snapshot_loaded", state.to_data(), now), *records[cut:]]
+
+
+class Gathering:
+    """When folding pays: once as much has gathered as it would have to write again.
+
+    So what a turn costs does not grow with the conversation, and a log is at most about twice as long as it must be.
+    """
+
+    __slots__ = ("_due", "_gathered")
+
+    def __init__(self) -> None:
+        self._due = self._gathered = 0
+
+    def add(self, count: int) -> bool:
+        """Notes new records; whether it is time to fold."""
+        self._gathered += count
+        return self._gathered >= self._due
+
+    def folded(self, records: Sequence[Record]) -> None:
+        """Begins anew, with what the log holds now."""
+        self._gathered = 0
+        self._due = sum(len(r.data["messages"]) if r.kind == "snapshot_loaded" else 1 for r in records)

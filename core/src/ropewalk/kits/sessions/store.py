@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -50,8 +50,8 @@ class LogInfo:
 class Lease(Protocol):
     """The right to write to a log, for the length of a run."""
 
-    def release(self) -> None:
-        """Gives it up. Not waited for; giving it up twice is no error."""
+    def release(self) -> Awaitable[None] | None:
+        """Gives it up; what it returns is awaited before the run is over. Giving it up twice is no error."""
         ...
 
 
@@ -64,7 +64,9 @@ class LogStore(Protocol):
     """
 
     def read(self, key: LogKey) -> StoredLog | None:
-        """The log, or None when there is none. A torn end is set aside, never lost, and said in the report.
+        """The log, or None when there is none. What cannot be read is never lost, and said in the report.
+
+        It is set aside here, or, in a store that changes nothing when it is read, before the next write.
 
         Raises:
             SessionDamagedError: Not even the beginning can be read.
@@ -81,7 +83,7 @@ class LogStore(Protocol):
         ...
 
     async def append(self, key: LogKey, records: Sequence[Record], position: int) -> int:
-        """Adds records whole, at once and durably; appending the very same records there again is no error.
+        """Adds records whole, at once and durably; those that it has there already are not added again.
 
         Returns:
             The log's new end.

@@ -81,14 +81,14 @@ async def drive(agent: Agent, scenario: Scenario, before: Iterable[Record]) -> N
     Raises:
         RuntimeError: The run does not come to an end.
     """
-    known = said_in(before)
-    prompts = scenario.prompts
+    records, prompts = list(before), scenario.prompts
+    started = max((n for n, each in enumerate(records) if each.kind == "run_started" and not each.path), default=0)
+    known, now = said_in(records), said_in(records[started:])
     last = max((place for place, prompt in enumerate(prompts) if prompt in known), default=-1)
     for place, prompt in enumerate(prompts):
-        if place < last or (place == last and agent.suspension is None):
-            continue
-
-        await _until_done(agent, scenario, _next(agent, scenario) if place == last else prompt)
+        goes_on = place == last and prompt in now and agent.suspension is not None
+        if goes_on or place > last:
+            await _until_done(agent, scenario, _next(agent, scenario) if goes_on else prompt)
 
 
 async def _until_done(agent: Agent, scenario: Scenario, prompt: Any) -> None:

@@ -1,4 +1,4 @@
-"""The journal of side effects: what tools really did, on disk before they return, whatever the log says."""
+"""The journal of side effects: what tools really did, written before they return, whatever the log says."""
 
 from __future__ import annotations
 
@@ -40,12 +40,11 @@ class EffectJournal:
         self.phase = phase
 
     def note(self, tool: str, use: str, key: str, effect: str = "irreversible") -> None:
-        """Notes one effect; it is on disk on return."""
+        """Notes one effect; on return the operating system has it, which outlives the process."""
         line = json.dumps([self.phase, tool, use, key, effect]) + "\n"
         file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(file, line.encode())
-            os.fsync(file)
         finally:
             os.close(file)
 

@@ -60,6 +60,8 @@ def known_of(records: Sequence[dict[str, Any]]) -> Known:
             known.started[use["toolUseId"]] = (use["name"], data["effect"])
         elif kind == "tool_ended":
             known.ended.add(data["id"])
+        elif kind == "run_suspended":  # a call that waits for an answer starts anew with it
+            known.started.clear()
         elif kind == "once":
             known.once.add(f"{data['key']}:{record['run']}")
         else:

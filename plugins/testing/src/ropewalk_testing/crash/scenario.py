@@ -187,7 +187,7 @@ class ScenarioPlugin:
     @hookimpl
     async def decide_retry(self, failure: Failure) -> float | None:
         """Repeats at once."""
-        return 0.0 if isinstance(failure.error, ModelThrottledException) and failure.attempt == 1 else None
+        return 0.0 if isinstance(failure.error, ModelThrottledException) else None
 
     @hookimpl
     async def emit_checkpoint(self, position: str, cycle_index: int, agent: Agent) -> dict[str, Any] | None:

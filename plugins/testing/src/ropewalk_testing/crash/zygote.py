@@ -7,6 +7,7 @@ into the file that is named.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.util
 import json
 import os
@@ -32,7 +33,7 @@ SECONDS: Final = 60.0
 """How long a child may take."""
 
 _POLL: Final = 0.002
-_TELLS: Final = 4_000
+_TELLS: Final = 1_500
 
 
 class ChildFailedError(Exception):
@@ -184,6 +185,7 @@ def study(job: Job, folder: Path, options: dict[str, Any]) -> Report:
     began = time.monotonic()
     zygote = Zygote(job, folder, options["crashes"], options["seed"])
     points = kill_points(zygote.baseline(), torn=options["torn"])
+    gc.freeze()  # children need not look at, and so copy, what they share
     report = Report(points=len(points))
     chosen = list(enumerate(points))
     if options["sample"] is not None and options["sample"] < len(chosen):

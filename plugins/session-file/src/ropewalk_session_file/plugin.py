@@ -1,0 +1,71 @@
+"""What answers for `session_manager` when its value is no plugin."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, final
+
+import pydantic
+
+from ropewalk import hookimpl
+from ropewalk_session_file.manager import FileSessionManager
+from ropewalk_session_file.store import Durability
+
+if TYPE_CHECKING:
+    from ropewalk.agent import Agent
+
+logger = logging.getLogger("ropewalk.session-file")
+
+
+@final
+class SessionFilePlugin:
+    """Makes the manager of `Agent(session_manager="some id")`, with the options of the plugin."""
+
+    name = "session-file"
+
+    class Config(pydantic.BaseModel):
+        """Options of managers that are made from an id; see `FileSessionManager`.
+
+        Attributes:
+            storage_dir: The folder of all sessions. Default: `.ropewalk/sessions` in the user's home.
+            durability: `"process"` or `"power"`. Default `"process"`.
+            keep_last: Runs that are kept record by record. Default: all.
+            max_age: Seconds for which runs are kept record by record. Default: for ever.
+            compact_to_latest: Whether only the latest state is kept. Default: no.
+        """
+
+        storage_dir: str | None = None
+        durability: Durability = "process"
+        keep_last: int | None = pydantic.Field(default=None, ge=0)
+        max_age: float | None = pydantic.Field(default=None, ge=0, allow_inf_nan=False)
+        compact_to_latest: bool = False
+
+    def __init__(self, config: Config | None = None) -> None:
+        self._options = (config or self.Config()).model_dump()
+
+    @hookimpl
+    def adopt(self, parameter: str, value: Any) -> FileSessionManager | None:
+        """Takes the id of a session.
+
+        Raises:
+            SessionException: The id is blank.
+            ValueError: It is no id either.
+        """
+        if parameter != "session_manager":
+            return None
+
+        if isinstance(value, str):
+            return FileSessionManager(value, **self._options)
+
+        raise ValueError(
+            f"{parameter}={value!r:.200} is no session manager: give FileSessionManager(session_id=...), the id alone, "
+            "or another plugin with read_records and write_records"
+        )
+
+    @hookimpl
+    def on_agent_ready(self, agent: Agent) -> None:
+        """Says so when the plugin was asked for and no session is kept."""
+        if agent.session_manager is None:
+            logger.warning(
+                "plugin 'session-file' is active and agent %r has no session: give session_manager=ID too", agent.name
+            )
