@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from ropewalk import Agent, Checkpoint, InvalidPromptError, ResumeError, tool
+from ropewalk import Agent, Checkpoint, InvalidPromptError, MissingPluginError, ResumeError, tool
 from ropewalk.run import current_run
 from ropewalk_testing import ScriptedModel, assert_valid_history, use
 
@@ -19,7 +19,6 @@ QUICK = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-REFUSED = (ResumeError, InvalidPromptError)
 
 KEYS = st.sampled_from(
     ["checkpointResume", "checkpoint", "position", "cycle_index", "schema_version", "interruptResponse", "interruptId",
@@ -30,7 +29,7 @@ SCALARS = st.one_of(
     st.booleans(),
     st.integers(-2, 3),
     st.integers(),
-    st.floats(allow_nan=False),
+    st.floats(allow_nan=False, allow_infinity=False),
     st.text(max_size=6),
     st.sampled_from(["1.0", "2.0", "9.0", "after_model", "after_tools", "before_lunch", "0", "1"]),
 )
@@ -186,11 +185,19 @@ def told(agent, done):
 
 
 def called(agent, prompt):
-    """The result, or None when the prompt is refused."""
+    """The result, or None when the prompt is refused: as a resume when it is meant as one."""
     try:
         return agent(prompt)
-    except REFUSED as error:
+    except ResumeError as error:
         event(f"refused: {type(error).__name__}")
+        return None
+    except InvalidPromptError:
+        event("no prompt")
+        assert begins_anew(prompt)
+        return None
+    except MissingPluginError:
+        event("a checkpoint, and no checkpoints here")
+        assert not agent.hooks.plan.resume_run
         return None
 
 
@@ -220,7 +227,8 @@ def is_the_checkpoint(prompt):
 
 def begins_anew(prompt):
     """Whether the prompt is none of a resume: it may be anything that an agent can be called with."""
-    return not (isinstance(prompt, dict) and "checkpointResume" in prompt)
+    blocks = prompt if isinstance(prompt, list) else [prompt]
+    return not any(isinstance(block, dict) and "checkpointResume" in block for block in blocks)
 
 
 @QUICK

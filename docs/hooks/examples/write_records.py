@@ -28,4 +28,4 @@ path = Path(tempfile.mkdtemp()) / "journal.jsonl"
 agent = Agent(model=ScriptedModel(["Hello."]), plugins=[Journal(path)], callback_handler=None)
 agent("Hello?")
 kinds = [json.loads(line)["kind"] for line in path.read_text().splitlines()]
-assert (kinds[0], kinds[-1]) == ("run_started", "run_ended")
+assert (kinds[0], kinds[1], kinds[-1]) == ("snapshot_loaded", "run_started", "run_ended")

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from ropewalk_cli.claiming import claimed
+
 AGENT = """
 import pathlib
 from ropewalk import Agent, current_run
@@ -250,6 +252,18 @@ def test_whoever_sits_at_the_terminal_is_asked(work, monkeypatch):
     assert sorted(log(work)) == ["ask 'go ahead'", "ask None", "step 1"]
 
 
+def test_the_whole_question_is_shown_and_cannot_steer_the_terminal(work, monkeypatch):
+    work.write(
+        "some.py", AGENT.replace("{'why': 'to be sure'}", "'one line' + chr(10) + 'rm -rf ' + 'x' * 300 + chr(27)")
+    )
+    result = started(work, "asks")
+    whole = "one: one line\nrm -rf " + "x" * 300 + "\N{REPLACEMENT CHARACTER}"
+    assert whole in result.stderr
+
+    monkeypatch.setattr("ropewalk_cli.resuming.at_a_terminal", lambda: True)
+    assert whole in work.run("resume", "run.json", stdin="no\nno\n").stderr
+
+
 def test_the_end_of_the_input_is_no_answer(work, monkeypatch):
     started(work, "asks")
     before = saved(work).read_bytes()
@@ -359,6 +373,18 @@ def test_a_run_that_is_cancelled_does_nothing_twice(work):
     result = work.run("resume", "run.json")
     assert (result.stdout, result.exit_code, saved(work).exists()) == ("Done.\n", 0, False)
     assert log(work) == ["step 1"]
+
+
+def test_one_process_at_a_time_goes_on(work):
+    started(work, "steps", "--checkpointing")
+    before = saved(work).read_bytes()
+    with claimed(saved(work)):
+        result = work.run("resume", "run.json")
+
+    assert result.exit_code == 1
+    assert "another process goes on with run.json" in result.stderr
+    assert (saved(work).read_bytes(), log(work)) == (before, [])
+    assert work.run("resume", "run.json").exit_code == 4
 
 
 def test_run_does_not_write_over_a_file(work):

@@ -132,7 +132,7 @@ def records():
     def make(count, after=0, run="run_1", text="Hello."):
         message = {"role": "user", "content": [{"text": text}]}
         return [
-            Record(run, after + i, "message_appended", {"id": after + i, "message": message}, 1.5 + i)
+            Record(run, after + i, "message_appended", {"id": after + i, "message": message}, 1.5 + after + i)
             for i in range(count)
         ]
 

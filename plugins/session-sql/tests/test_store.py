@@ -16,7 +16,10 @@ from ropewalk.kits.sessions import LogKey, SessionConflictError, SessionDamagedE
 from ropewalk_session_sql import SQLLogStore
 from ropewalk_session_sql.sqlite import SQLiteDatabase
 
-HOSTILE = ["../x", "a/b", "..", "CON", " x ", "end.", "a\nb", "a\0b", "x" * 9000, "Å", "Å", "Foo", "foo", "\ud83d", "\\ud83d", '"', "?", "%s"]
+HOSTILE = [
+    "../x", "a/b", "..", "CON", " x ", "end.", "a\nb", "a\0b", "x" * 9000, "\u00c5", "A\u030a", "Foo", "foo", "\ud83d",
+    "\\ud83d", '"', "?", "%s",
+]  # fmt: skip
 
 
 def spoil(store, statement, *values):

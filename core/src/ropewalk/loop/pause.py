@@ -43,7 +43,8 @@ async def accept(agent: Agent, prompt: Any) -> Suspension | None:
     if isinstance(prompt, list) and any(isinstance(block, dict) and _CHECKPOINT in block for block in prompt):
         raise ResumeValueError(f'"{_CHECKPOINT}" stands in a list: pass the dict {{"{_CHECKPOINT}": ...}} alone')
 
-    if isinstance(prompt, dict) and _CHECKPOINT in prompt:
+    waits = pause is not None and pause.kind == "interrupt"
+    if isinstance(prompt, dict) and _CHECKPOINT in prompt and (agent.hooks.plan.resume_run or not waits):
         await _check_payload(agent, prompt, pause)
     elif pause is None:
         if (

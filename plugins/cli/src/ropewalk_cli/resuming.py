@@ -14,10 +14,11 @@ import click
 from ropewalk.errors import MaxTokensReachedException, RopewalkError
 from ropewalk.kits.snapshot import Snapshot
 from ropewalk_cli.approving import approve_option
+from ropewalk_cli.claiming import claimed
 from ropewalk_cli.display import Display, JsonDisplay, TextDisplay
 from ropewalk_cli.exits import Exit, exit_of, report
 from ropewalk_cli.main import debug_option
-from ropewalk_cli.output import first_line
+from ropewalk_cli.output import harmless
 from ropewalk_cli.run import agent_of, agent_options, converse
 from ropewalk_cli.saved import PAUSES, AgentOptions, SavedRun, SavedRunError, read, saved_run, write
 
@@ -63,15 +64,15 @@ def resume(
 
     Exit codes: those of `ropewalk run`; 4 when the run waits again.
     """
-    saved = read(file)
-    given = AgentOptions(model, agent_spec, tools, plugins, system, tuple(approve))
-    options = _replaced(saved.options, given)
     display: Display = JsonDisplay(verbose=verbose) if as_json else TextDisplay(verbose=verbose)
+    given = AgentOptions(model, agent_spec, tools, plugins, system, tuple(approve))
     try:
-        agent = agent_of(options)
-        _load(agent, saved, file)
-        prompt = _prompt(saved, answers, file)
-        result = run_saved(agent, prompt, display, file, options)
+        with claimed(file):
+            saved = read(file)
+            options = _replaced(saved.options, given)
+            agent = agent_of(options)
+            _load(agent, saved, file)
+            result = run_saved(agent, _prompt(saved, answers, file), display, file, options)
     except (click.ClickException, BrokenPipeError):
         raise
     except MaxTokensReachedException as error:
@@ -126,7 +127,7 @@ def _tell_paused(result: AgentResult, file: Path) -> None:
 
 
 def _told(questions: Iterable[dict[str, Any]]) -> list[str]:
-    return [f"? {each['id']}: {first_line(_text_of(each))}" for each in questions]
+    return [f"? {each['id']}: {harmless(_text_of(each))}" for each in questions]  # all of it: nobody approves blindly
 
 
 def _text_of(question: dict[str, Any]) -> str:
@@ -232,7 +233,7 @@ def at_a_terminal() -> bool:
 
 def _asked(question: dict[str, Any]) -> Any:
     """The answer of whoever sits at the terminal: JSON, or else the text itself."""
-    click.echo(f"{first_line(_text_of(question), most=None)} ", err=True, nl=False)
+    click.echo(f"{harmless(_text_of(question))} ", err=True, nl=False)
     line = sys.stdin.readline()
     if not line:
         raise click.Abort

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ropewalk.kits.sessions import SessionConflictError
 from ropewalk_session_file.files import opened
+from ropewalk_session_file.lines import SAID_BY, generation_in
 from ropewalk_session_file.lock import FileLease
 from ropewalk_session_file.place import Place
 
@@ -19,12 +20,17 @@ class Held:
         place: Where the log is.
         lock: The lock on it.
         forget: Called when it is given up.
+
+    Attributes:
+        place: Where the log is.
+        generation: Of the file, once it is open; -1 when it does not say.
     """
 
-    __slots__ = ("_descriptor", "_forget", "_lock", "_over", "_using", "place")
+    __slots__ = ("_descriptor", "_forget", "_lock", "_over", "_using", "generation", "place")
 
     def __init__(self, place: Place, lock: FileLease, forget: Callable[[Held], None]) -> None:
         self.place = place
+        self.generation = -1
         self._lock = lock
         self._forget = forget
         self._descriptor: int | None = None
@@ -64,6 +70,8 @@ class Held:
                 self._descriptor = opened(self.place.log, flags)
             except FileNotFoundError:
                 raise _gone(self.place) from None
+
+            self.generation = generation_in(os.read(self._descriptor, SAID_BY))
 
         known = os.fstat(self._descriptor)
         if known.st_nlink == 0:

@@ -5,7 +5,8 @@
 
 `left` counts the lines of the same commit that follow: a commit whose last line is missing did not happen. `crc` is the
 CRC-32 of the line's place in the file and of all that follows it in the line, so a line that was lost, moved or doubled
-shows as much as one that was changed. The first line of a file names the format, the session and the agent.
+shows as much as one that was changed. The first line of a file names the format, the session and the agent, and its
+generation: one that is made in the place of another counts on.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,8 +24,14 @@ from ropewalk.kits.log.records import Record
 from ropewalk.kits.sessions import LogKey, SessionException
 
 FORMAT: Final = 1
+SAID_BY: Final = 100
+"""By which byte of the file the generation was said."""
+
 _BEFORE: Final = b'{"crc":"'
 _CRC: Final = slice(len(_BEFORE), len(_BEFORE) + 8)
+_BITS: Final = 48
+_OFFSET: Final = (1 << _BITS) - 1
+_GENERATION: Final = re.compile(rb'"generation":([0-9]+),')
 _REST: Final = len(_BEFORE) + 9  # from the comma after the checksum to the end
 
 
@@ -55,9 +63,26 @@ def commit(records: Sequence[Record]) -> list[tuple[str, int]]:
     return [(record.to_json(), last - at) for at, record in enumerate(records)]
 
 
-def head(key: LogKey) -> str:
+def head(key: LogKey, generation: int) -> str:
     """The body of a file's first line."""
-    return json.dumps({"log": FORMAT, "session": key.session_id, "agent": key.agent_id}, separators=(",", ":"))
+    said = {"log": FORMAT, "generation": generation, "session": key.session_id, "agent": key.agent_id}
+    return json.dumps(said, separators=(",", ":"))
+
+
+def generation_in(begin: bytes) -> int:
+    """The generation of the file that begins like this; -1 when it does not say."""
+    said = _GENERATION.search(begin[:SAID_BY])
+    return -1 if said is None else int(said[1])
+
+
+def position_of(generation: int, offset: int) -> int:
+    """A place in a file of a generation, as one number; 0 is the beginning of a log that is not there."""
+    return generation << _BITS | offset if offset else 0
+
+
+def place_of(position: int) -> tuple[int, int]:
+    """Generation and place in the file."""
+    return position >> _BITS, position & _OFFSET
 
 
 @dataclass(slots=True)
@@ -95,6 +120,12 @@ class Scan:
     def damaged(self) -> bool:
         """Whether something follows the last whole commit."""
         return self.end < self.size
+
+    @property
+    def generation(self) -> int:
+        """The generation that the first line says; 0 when there is none."""
+        said = (self.head or {}).get("generation", 0)
+        return said if type(said) is int else 0
 
 
 def scan(data: bytes, start: int, path: object) -> Scan:

@@ -25,7 +25,7 @@ from ropewalk.kits.sessions import (
 from ropewalk.kits.sessions.names import safe_name
 from ropewalk_session_file.files import Explained, check_folder, opened, read_all
 from ropewalk_session_file.held import Held
-from ropewalk_session_file.lines import Scan, scan
+from ropewalk_session_file.lines import Scan, position_of, scan
 from ropewalk_session_file.lock import take
 from ropewalk_session_file.place import LOCK, LOG, Place
 from ropewalk_session_file.writing import append, replace
@@ -94,7 +94,8 @@ class FileLogStore:
         if found.damaged or not data:
             report.insert(0, _told(found, place))
 
-        return StoredLog([entry.record for entry in found.entries], found.end, tuple(report))
+        position = position_of(found.generation, found.end)
+        return StoredLog([entry.record for entry in found.entries], position, tuple(report))
 
     def logs(self, session_id: str | None = None) -> list[LogInfo]:
         """As the protocol says. `size` counts all files of a log, also what was set aside.

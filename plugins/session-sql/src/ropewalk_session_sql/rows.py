@@ -1,16 +1,14 @@
-"""What stands in the rows: ids, digests, positions, records."""
+"""What stands in the rows: ids, digests, positions."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import secrets
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
-from ropewalk.kits.log.records import SCHEMA_VERSION, Record
-from ropewalk.kits.sessions import LogKey, SessionDamagedError, SessionException
+from ropewalk.kits.sessions import LogKey
 
 _NEXT_BITS: Final = 40
 _ID_BITS: Final = 62
@@ -51,41 +49,3 @@ def position_of(log: int, number: int) -> int:
 def parts_of(position: int) -> tuple[int, int]:
     """Log and record number of a position."""
     return position >> _NEXT_BITS, position & (1 << _NEXT_BITS) - 1
-
-
-def records_of(texts: Sequence[str], what: str) -> list[Record]:
-    """The records of rows.
-
-    Args:
-        texts: The rows' texts, in order.
-        what: Names the log in errors.
-
-    Raises:
-        SessionDamagedError: A row holds none.
-        SessionException: A row holds one of a newer version.
-    """
-    try:
-        values: list[Any] = json.loads(f"[{','.join(texts)}]")
-        return [Record.from_dict(value) for value in values]
-    except ValueError:
-        pass
-
-    for number, text in enumerate(texts):
-        _checked(text, f"{what}: record {number}")
-
-    raise SessionDamagedError(f"{what}: its records cannot be read; restore the database from a backup")
-
-
-def _checked(text: str, what: str) -> None:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise SessionDamagedError(f"{what} is no JSON ({error}): restore the database from a backup") from error
-
-    try:
-        Record.from_dict(value)
-    except ValueError as error:
-        if isinstance(value, dict) and type(value.get("v")) is int and value["v"] > SCHEMA_VERSION:
-            raise SessionException(f"{what}: {error}") from error
-
-        raise SessionDamagedError(f"{what}: {error}; restore the database from a backup") from error

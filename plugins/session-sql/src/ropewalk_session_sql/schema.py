@@ -12,14 +12,15 @@ if TYPE_CHECKING:
 
 STEPS: Final[Sequence[Sequence[str]]] = (
     (
-        # `next` is the number of the log's next record; who moves it on from where he believes it to be has the right
-        # to write there. `id` is random: a log that was deleted and begun again is another one.
+        # Records are numbered from `first` to before `next`. Who moves `next` on from where he believes it to be has the
+        # right to write there. `id` is random: a log that was deleted and begun again is another one.
         """CREATE TABLE ropewalk_logs (
             id {bigint} NOT NULL PRIMARY KEY,
             digest TEXT NOT NULL UNIQUE,
             session_digest TEXT NOT NULL,
             session_id TEXT NOT NULL,
             agent_id TEXT NOT NULL,
+            first {bigint} NOT NULL,
             next {bigint} NOT NULL,
             bytes {bigint} NOT NULL,
             changed DOUBLE PRECISION NOT NULL
@@ -41,7 +42,9 @@ _DIALECTS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 _EXISTS: Final[Mapping[str, str]] = {
     "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ropewalk_schema'",
-    "postgresql": "SELECT 1 WHERE to_regclass('ropewalk_schema') IS NOT NULL",
+    # not to_regclass, which may still believe what it found before the lock was waited for
+    "postgresql": "SELECT 1 FROM pg_tables WHERE schemaname = ANY (current_schemas(false)) "
+    "AND tablename = 'ropewalk_schema'",
 }
 _LOCK: Final[Mapping[str, str]] = {
     "sqlite": "BEGIN IMMEDIATE",

@@ -17,6 +17,7 @@ from ropewalk.kits.sessions import (
     SessionException,
     StoredLog,
 )
+from ropewalk.kits.sessions.texts import records_of
 from ropewalk_session_sql.rows import (
     digest_of,
     digest_of_key,
@@ -25,7 +26,6 @@ from ropewalk_session_sql.rows import (
     new_id,
     parts_of,
     position_of,
-    records_of,
 )
 from ropewalk_session_sql.transaction import Transaction
 from ropewalk_session_sql.urls import parsed
@@ -33,22 +33,24 @@ from ropewalk_session_sql.urls import parsed
 T = TypeVar("T")
 
 _CREATE: Final = (
-    "INSERT INTO ropewalk_logs (id, digest, session_digest, session_id, agent_id, next, bytes, changed) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING"
+    "INSERT INTO ropewalk_logs (id, digest, session_digest, session_id, agent_id, first, next, bytes, changed) "
+    "VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?) ON CONFLICT (digest) DO NOTHING"
 )
 _MOVE_ON: Final = (
     "UPDATE ropewalk_logs SET next = ?, bytes = bytes + ?, changed = ? WHERE id = ? AND next = ? AND digest = ?"
 )
-_RENEW: Final = "UPDATE ropewalk_logs SET next = ?, bytes = ?, changed = ? WHERE id = ? AND next = ? AND digest = ?"
+_RENEW: Final = (
+    "UPDATE ropewalk_logs SET first = ?, next = ?, bytes = ?, changed = ? WHERE id = ? AND next = ? AND digest = ?"
+)
 _WRITE: Final = "INSERT INTO ropewalk_records (log, seq, record) VALUES (?, ?, ?)"
 _CLEAR: Final = "DELETE FROM ropewalk_records WHERE log = ?"
 # One statement, so that the row of the log and those of its records are of one moment.
 _READ: Final = (
-    "SELECT l.id, l.next, r.seq, r.record FROM ropewalk_logs l LEFT JOIN ropewalk_records r ON r.log = l.id "
+    "SELECT l.id, l.next, r.seq, r.record, l.first FROM ropewalk_logs l LEFT JOIN ropewalk_records r ON r.log = l.id "
     "WHERE l.digest = ? ORDER BY r.seq"
 )
 _READ_FROM: Final = (
-    "SELECT l.id, l.next, r.seq, r.record FROM ropewalk_logs l LEFT JOIN ropewalk_records r "
+    "SELECT l.id, l.next, r.seq, r.record, l.first FROM ropewalk_logs l LEFT JOIN ropewalk_records r "
     "ON r.log = l.id AND r.seq >= ? WHERE l.digest = ? ORDER BY r.seq"
 )
 _LIST: Final = "SELECT session_id, agent_id, bytes, changed FROM ropewalk_logs"
@@ -115,7 +117,7 @@ class SQLLogStore:
 
         log, following = rows[0][0], rows[0][1]
         found = [row for row in rows if row[2] is not None]
-        if found and [row[2] for row in found] != list(range(following - len(found), following)):
+        if [row[2] for row in found] != list(range(rows[0][4], following)):
             raise SessionDamagedError(
                 f"{self._named(key)}: rows of its records are missing; restore the database from a backup"
             )
@@ -229,7 +231,7 @@ class SQLLogStore:
         log, start = parts_of(position)
         end = start + len(texts)  # numbers go on: who believes in an old end never finds it again
         size, now = sum(map(len, texts)), current_seam().time()
-        if not transaction.execute(_RENEW, end, size, now, log, start, digest):
+        if not transaction.execute(_RENEW, start, end, size, now, log, start, digest):
             rows = transaction.rows(_READ, digest)
             if not rows or rows[0][:2] != (log, end) or [row[3] for row in rows] != texts:
                 raise self._conflict(key)

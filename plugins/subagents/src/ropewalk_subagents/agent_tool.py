@@ -11,13 +11,14 @@ from ropewalk import Agent, ConcurrencyException, ToolDefinitionError
 from ropewalk.agent_base import AgentBase
 from ropewalk.kits.suspension import ResumeError
 from ropewalk.tools import ToolCall, error_result
-from ropewalk.types import ToolResult, ToolSpec
+from ropewalk.types import AgentInput, Effect, OnUnknown, ToolResult, ToolSpec
 from ropewalk_subagents.answers import tool_result
 from ropewalk_subagents.driving import drive
 from ropewalk_subagents.line import WouldNeverEndError, line_of
+from ropewalk_subagents.logged import ChangedError, Place, mark, place_of
 from ropewalk_subagents.naming import checked_name, legal_name
 from ropewalk_subagents.nesting import above, outermost, outermost_of, with_caller
-from ropewalk_subagents.pausing import MovedOnError, kept_of, suspend_of, waits
+from ropewalk_subagents.pausing import Kept, MovedOnError, answers_to, kept_of, suspend_of, waits
 
 _log = logging.getLogger("ropewalk.subagents")
 _INPUT: Final = "input"
@@ -34,11 +35,15 @@ class AgentTool:
     Attributes:
         tool_name: The name that models use.
         tool_type: `"agent"`.
+        effect: `"irreversible"`: what its tools do, nobody here knows.
+        on_unknown: `"resume"`: after a crash it goes on where the log has it.
         agent: The agent.
         preserve_context: Whether its conversation goes on from call to call.
     """
 
     tool_type: Final = "agent"
+    effect: Final[Effect] = "irreversible"
+    on_unknown: Final[OnUnknown] = "resume"
 
     def __init__(
         self,
@@ -133,21 +138,29 @@ class AgentTool:
             if call.cancel_signal.is_set():  # while the call stood in the line
                 return error_result(use_id, f"Agent {name!r} was not asked: the run was cancelled before")
 
-            if kept is not None:
-                kept.into(child)
-            elif waits(child):
-                return error_result(
-                    use_id, f"Error: Agent {name!r} waits for an answer to what it has asked before; call it after that"
-                )
+            with call.nesting(child) as known:
+                place = place_of(child, call, known, kept=self.preserve_context)
+                if isinstance(place, dict):
+                    return place
 
-            result = await drive(child, prompt if kept is None else kept.answers, call, cancel)
-            while result.stop_reason == "checkpoint":  # which are for callers who keep them
-                result = await drive(child, None, call, cancel)
+                if place == "anew" and kept is None and waits(child):
+                    return error_result(
+                        use_id,
+                        f"Error: Agent {name!r} waits for an answer to what it has asked before; call it after that",
+                    )
 
-            if result.stop_reason == "interrupt":
-                raise suspend_of(child, call)
+                given = _given(prompt, child, call, place, kept)
+                if given is not None:
+                    mark(child, call, resumed=child.suspension is not None)
 
-            return tool_result(result, name, use_id)
+                result = await drive(child, given, call, cancel)
+                while result.stop_reason == "checkpoint":  # which are for callers who keep them
+                    result = await drive(child, None, call, cancel)
+
+                if result.stop_reason == "interrupt":
+                    raise suspend_of(child, call)
+
+                return tool_result(result, name, use_id)
 
     @contextlib.asynccontextmanager
     async def _ready(self, callers: tuple[int, ...]) -> AsyncIterator[tuple[Agent, Callable[[], None]]]:
@@ -168,6 +181,30 @@ class AgentTool:
             await _close(child)
 
 
+def _given(prompt: str, child: Agent, call: ToolCall, place: Place, kept: Kept | None) -> AgentInput:
+    """What the agent is called with: its prompt, the answers it waits for, or None to go on.
+
+    Raises:
+        Suspend: It waits for answers that have not come.
+        MovedOnError: It does not wait any more for the answers that have come.
+    """
+    if place == "broken_off":
+        return None
+
+    if place == "waits":
+        answers = answers_to(child, call)
+        if not answers:
+            raise suspend_of(child, call)
+
+        return answers
+
+    if kept is None:
+        return prompt
+
+    kept.into(child)
+    return kept.answers
+
+
 def _told(error: Exception, name: str) -> str:
     """What a caller's model is told when an agent did not answer."""
     if isinstance(error, ConcurrencyException):
@@ -179,6 +216,10 @@ def _told(error: Exception, name: str) -> str:
     if isinstance(error, MovedOnError | ResumeError):
         _log.warning("the answer for sub-agent %s is lost: %s", name, error)
         return f"agent {name!r} could not go on with the answer: {error}"
+
+    if isinstance(error, ChangedError):
+        _log.warning("the call of sub-agent %s that a process ended in is lost: %s", name, error)
+        return f"agent {name!r} could not go on after its process had ended: {error}"
 
     return f"agent {name!r} failed: {type(error).__name__} - {error}"
 

@@ -65,14 +65,10 @@ class Kept:
 
     def __init__(self, call: ToolCall, pause: Suspension, snapshot: Snapshot) -> None:
         self._attempt = call.attempt
-        self._prefix = prefix = _prefix(call)
+        self._prefix = _prefix(call)
         self._snapshot = snapshot
         self.pause = pause
-        self.answers: list[Any] = [
-            {"interruptResponse": {"interruptId": each.id, "response": unpacked(call.answers[prefix + each.id])}}
-            for each in pause.interrupts
-            if prefix + each.id in call.answers
-        ]
+        self.answers = _answers(call, pause)
 
     def suspend(self) -> Suspend:
         """What pauses the call."""
@@ -97,6 +93,11 @@ class Kept:
 
         child.load_snapshot(self._snapshot)
         child.suspension = self.pause
+
+
+def answers_to(child: Agent, call: ToolCall) -> list[Any]:
+    """The answers that have come to what an agent has asked for the call; empty when there are none yet."""
+    return [] if child.suspension is None else _answers(call, child.suspension)
 
 
 def waits(child: Agent) -> bool:
@@ -125,6 +126,15 @@ def waits(child: Agent) -> bool:
         raise Suspend(())
 
     return True
+
+
+def _answers(call: ToolCall, pause: Suspension) -> list[Any]:
+    prefix = _prefix(call)
+    return [
+        {"interruptResponse": {"interruptId": each.id, "response": unpacked(call.answers[prefix + each.id])}}
+        for each in pause.interrupts
+        if prefix + each.id in call.answers
+    ]
 
 
 def _asked_now() -> set[str]:

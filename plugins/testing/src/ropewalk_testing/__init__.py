@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ropewalk_testing.errors import ScriptError, ScriptExhausted
 from ropewalk_testing.history import assert_valid_history
+from ropewalk_testing.memory_store import MemoryLogStore
 from ropewalk_testing.plugin import TestingPlugin
 from ropewalk_testing.scripted import ScriptedModel
 from ropewalk_testing.turns import Turn, reasoning, text, turn, use
@@ -13,13 +14,16 @@ from ropewalk_testing.turns import Turn, reasoning, text, turn, use
 if TYPE_CHECKING:
     from ropewalk_testing.contract import PluginContract
     from ropewalk_testing.model_conformance import ModelConformance
+    from ropewalk_testing.store_conformance import StoreConformance
 
 __all__ = [
+    "MemoryLogStore",
     "ModelConformance",
     "PluginContract",
     "ScriptError",
     "ScriptExhausted",
     "ScriptedModel",
+    "StoreConformance",
     "TestingPlugin",
     "Turn",
     "assert_valid_history",
@@ -39,5 +43,9 @@ def __getattr__(name: str) -> Any:
         from ropewalk_testing.model_conformance import ModelConformance
 
         return ModelConformance
+    if name == "StoreConformance":
+        from ropewalk_testing.store_conformance import StoreConformance
+
+        return StoreConformance
 
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -103,9 +103,8 @@ class MemoryLogStore:
         lines = [record.to_json() for record in records]
         with self._lock:
             log = self._at(key, position, lines)
-            if log.end == position:
-                log.lines += lines
-                log.changed = time.time()
+            log.lines[position - log.base :] = lines
+            log.changed = time.time()
 
             return log.end
 
@@ -163,7 +162,7 @@ class MemoryLogStore:
             self._logs.setdefault(key, _Log()).lines.append(line)
 
     def _at(self, key: LogKey, position: int, again: list[str] | None) -> _Log:
-        """The log, which ends at `position`, or at the end of the very lines that were written there before."""
+        """The log, which ends at `position`, or with the first of the very lines that are to be written there again."""
         log = self._logs.get(key)
         if log is None:
             log = _Log()
@@ -171,7 +170,8 @@ class MemoryLogStore:
                 self._logs[key] = log
 
         place = position - log.base
-        if log.end == position or (again and place >= 0 and log.lines[place:] == again):
+        there = log.lines[place:] if place >= 0 else None
+        if log.end == position or (again and there and again[: len(there)] == there):
             return log
 
         raise SessionConflictError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from ropewalk_testing.cassettes import Cassette
     from ropewalk_testing.scripted import ScriptedModel
 
-pytest.register_assert_rewrite("ropewalk_testing.contract", "ropewalk_testing.model_conformance")
+pytest.register_assert_rewrite(
+    "ropewalk_testing.contract", "ropewalk_testing.model_conformance", "ropewalk_testing.store_conformance"
+)
 
 _FAILED: Final = pytest.StashKey[bool]()
 
@@ -38,6 +41,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         item.stash[_FAILED] = True
 
     return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Tells how many processes the crash kit has killed."""
+    kit = sys.modules.get("ropewalk_testing.crash.running")
+    if kit is not None and kit.REPORTS:
+        terminalreporter.section("crash kit")
+        for name, report in kit.REPORTS:
+            terminalreporter.line(f"{name}: {report}")
 
 
 @pytest.fixture

@@ -6,10 +6,9 @@ import fcntl
 import hashlib
 import json
 import os
-import time
 
 from ropewalk import Record
-from ropewalk.kits.sessions import LogInfo, LogKey, SessionConflictError, SessionDamagedError, StoredLog
+from ropewalk.kits.sessions import LogInfo, LogKey, SessionConflictError, SessionDamagedError, SessionException, StoredLog
 
 
 class FileLease:
@@ -24,6 +23,8 @@ class FileLease:
 
 class LineStore:
     """Each line is a list: what stands before it in bytes, and the records of one commit."""
+
+    full = False
 
     def __init__(self, folder):
         self.folder = folder
@@ -53,13 +54,15 @@ class LineStore:
         return FileLease(file)
 
     async def append(self, key, records, position):
+        self._check_space()
         path, fresh = self._path(key), [record.to_dict() for record in records]
         with self._guard(key):
             generation, lines, torn = self._lines(path) if path.exists() else (0, [], b"")
             known = [each for line in lines for each in line]
             end = generation + len(known)
-            if end == position + len(fresh) and known[-len(fresh) :] == json.loads(json.dumps(fresh)):
-                return end
+            there = known[position - generation :] if generation <= position < end else []
+            if there and there == json.loads(json.dumps(fresh))[: len(there)]:
+                fresh, position = fresh[len(there) :], end
 
             if end != position:
                 raise SessionConflictError(f"session {key.session_id!r} ends at {end}, not at {position}")
@@ -74,6 +77,7 @@ class LineStore:
             return end + len(fresh)
 
     async def replace(self, key, records, position):
+        self._check_space()
         path, fresh = self._path(key), [record.to_dict() for record in records]
         with self._guard(key):
             generation, lines, _ = self._lines(path) if path.exists() else (0, [], b"")
@@ -117,6 +121,10 @@ class LineStore:
         path = self._path(key)
         path.write_bytes(path.read_bytes()[:-20])
 
+    def _check_space(self):
+        if self.full:
+            raise SessionException(f"{self.folder}: the disk is full")
+
     def _guard(self, key):
         return FileGuard(self._path(key).with_suffix(".guard"))
 
@@ -143,9 +151,4 @@ class FileGuard:
 
 
 def open_store(folder):
-    return LineStore(folder)
-
-
-def open_slowly(folder, seconds):
-    time.sleep(seconds)
     return LineStore(folder)

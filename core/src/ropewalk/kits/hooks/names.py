@@ -36,7 +36,7 @@ _BY_PLUGIN: Final[Mapping[str, str]] = {
     "structured": "StructuredOutputException",
     "summarize": "SummarizingConversationManager",
     "tools": "ToolContext ToolProvider tool",
-    "window": "NullConversationManager SlidingWindowConversationManager",
+    "window": "ConversationManager NullConversationManager SlidingWindowConversationManager",
 }
 
 NAMES: Final[Mapping[str, tuple[str, str]]] = {

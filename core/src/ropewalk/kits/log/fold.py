@@ -28,6 +28,7 @@ class LogState:
         held: The pause that the agent waits in, as JSON; None when it does not.
         ended: What the last answer of the model came with.
         early: What hooks did once before their run's first record, by run.
+        stopped: Why the last run ended; None when there was none since the last snapshot, and while one is open.
     """
 
     messages: list[Any] = field(default_factory=list)
@@ -43,6 +44,7 @@ class LogState:
     held: dict[str, Any] | None = None
     ended: dict[str, Any] = field(default_factory=dict)
     early: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stopped: str | None = None
 
     @property
     def pause(self) -> Suspension | None:
@@ -115,7 +117,7 @@ def _snapshot(log: LogState, _: Record, data: dict[str, Any]) -> None:
     log.messages, log.ids = list(data["messages"]), list(data["ids"])
     log.next_id = max(log.ids, default=-1) + 1
     log.state, log.cells = dict(data["state"]), {name: dict(cell) for name, cell in data["cells"].items()}
-    log.open, log.held = None, data.get("pause")
+    log.open, log.held, log.stopped = None, data.get("pause"), None
 
 
 def _run_started(log: LogState, record: Record, _: dict[str, Any]) -> None:
@@ -123,7 +125,7 @@ def _run_started(log: LogState, record: Record, _: dict[str, Any]) -> None:
     log.open["once"] = log.early.get(record.run, {})  # of hooks that came before
     log.early = {}
     log.runs += 1
-    log.results = {}
+    log.results, log.stopped = {}, None
 
 
 def _run_resumed(log: LogState, _: Record, data: dict[str, Any]) -> None:
@@ -140,8 +142,9 @@ def _run_suspended(log: LogState, _: Record, data: dict[str, Any]) -> None:
     log.open, log.held = None, data
 
 
-def _run_ended(log: LogState, _: Record, __: dict[str, Any]) -> None:
+def _run_ended(log: LogState, _: Record, data: dict[str, Any]) -> None:
     log.open = log.held = None
+    log.stopped = data["stop_reason"]
     log.nested.clear()
 
 

@@ -109,8 +109,19 @@ def _effects(case: Case, known: Sequence[Known]) -> Iterator[str]:
             elif effect.effect not in ("once", "pure") and started is None and effect.use not in log.ended:
                 yield f"{what} ran before kill {phase}, and the log does not know that it had started"
 
-    if not known and len({(each.use) for each in case.happened}) != len(case.happened):
-        yield "a tool ran twice although nobody was killed"
+    if not known:
+        yield from _unkilled(case)
+
+
+def _unkilled(case: Case) -> Iterator[str]:
+    """A run that nobody kills must do what it is meant to, or the others show nothing."""
+    if len({each.use for each in case.happened}) != len(case.happened):
+        yield "a tool ran twice"
+
+    for message in case.end["messages"]:
+        for block in message["content"]:
+            if block.get("toolResult", {}).get("status") == "error":
+                yield f"a tool failed: {_short(block)}"
 
 
 def _keys(case: Case) -> Iterator[str]:

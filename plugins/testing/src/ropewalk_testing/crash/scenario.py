@@ -102,6 +102,7 @@ class Scenario:
             tools=tools,
             session_manager=session_manager,
             plugins=[*self.plugins, ScenarioPlugin(self, journal)],
+            callback_handler=None,
         )
 
     def subagent(self, number: int, journal: EffectJournal) -> Any:
@@ -112,6 +113,7 @@ class Scenario:
             tools=[JournalTool("safe", "idempotent", journal), JournalTool("risky", "irreversible", journal)],
             name=f"helper_{number}",
             plugins=["subagents"],
+            callback_handler=None,
         )
         return agent.as_tool()
 

@@ -56,7 +56,11 @@ class Script:
         if isinstance(asked, str):
             return asked
 
-        return [use(name, {}, id=f"{self._prefix}-{prompt}-{turn}-{place}") for place, name in enumerate(asked)]
+        inputs = [{"input": "Help me."} if name.startswith("helper") else {} for name in asked]
+        return [
+            use(name, given, id=f"{self._prefix}-{prompt}-{turn}-{place}")
+            for place, (name, given) in enumerate(zip(asked, inputs, strict=True))
+        ]
 
     def _place(self, texts: list[str], content: Sequence[Any]) -> tuple[int, int]:
         for number, prompt in enumerate(self._prompts):

@@ -6,6 +6,7 @@ into the file that is named.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import importlib.util
@@ -23,11 +24,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ropewalk_testing.crash.driving import Job, act
+from ropewalk.kits.sessions import SessionManager
+from ropewalk_testing.crash.driving import SESSION, Job, act, drive
 from ropewalk_testing.crash.effects import EffectJournal
 from ropewalk_testing.crash.judging import Case, problems
 from ropewalk_testing.crash.killing import KillPoint, Step, kill_points
 from ropewalk_testing.crash.report import Finding, Report
+from ropewalk_testing.crash.scenario import Scenario
+from ropewalk_testing.memory_store import MemoryLogStore
 
 SECONDS: Final = 60.0
 """How long a child may take."""
@@ -183,6 +187,7 @@ def study(job: Job, folder: Path, options: dict[str, Any]) -> Report:
         RuntimeError: The process has threads, so that forking it is not safe.
     """
     began = time.monotonic()
+    warm(folder / "warm")
     zygote = Zygote(job, folder, options["crashes"], options["seed"])
     points = kill_points(zygote.baseline(), torn=options["torn"])
     gc.freeze()  # children need not look at, and so copy, what they share
@@ -210,6 +215,14 @@ def study(job: Job, folder: Path, options: dict[str, Any]) -> Report:
 
     report.seconds = time.monotonic() - began
     return report
+
+
+def warm(folder: Path) -> None:
+    """Runs the kit's own scenario over a store in memory, so that children find everything imported."""
+    folder.mkdir()
+    scenario = Scenario()
+    agent = scenario.agent(SessionManager(SESSION, MemoryLogStore()), EffectJournal(folder / "effects"))
+    asyncio.run(drive(agent, scenario, []))
 
 
 def _import_file(name: str, file: str) -> None:
