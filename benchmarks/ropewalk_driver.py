@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.driver import Driver
@@ -54,7 +53,6 @@ class Ropewalk(Driver):
     distribution: ClassVar = "ropewalk-core"
     import_statement: ClassVar = "from ropewalk import Agent, tool"
     streams_always: ClassVar = True
-    skip: ClassVar[Mapping[str, str]] = MappingProxyType({"persist": "no store yet"})
 
     def load(self) -> None:
         """As the base says."""
@@ -72,8 +70,14 @@ class Ropewalk(Driver):
 
     def agent(self, model: Any, tools: Sequence[Any], history: Sequence[Any] = (), store: Any = None) -> Any:
         """As the base says."""
-        del store
-        return self._agent(model=model, tools=list(tools), messages=list(history) or None, callback_handler=None)
+        options: dict[str, Any] = {}
+        if store is not None:  # the peers keep the whole conversation too
+            from ropewalk import FileSessionManager
+
+            options = {"session_manager": FileSessionManager("s", store), "plugins": ["-window"]}
+
+        given = list(history) or None
+        return self._agent(model=model, tools=list(tools), messages=given, callback_handler=None, **options)
 
     def history(self, count: int) -> list[Any]:
         """As the base says."""
@@ -100,3 +104,7 @@ class Ropewalk(Driver):
             pieces += "data" in event
 
         return pieces
+
+    async def open_store(self, path: str) -> Any:
+        """As the base says."""
+        return path

@@ -16,6 +16,8 @@ CONSUMED: Final = "delta, with a consumer"
 UNCONSUMED: Final = "delta, without a consumer"
 ASYNC_TOOLS: Final = "100 async tools of 10 ms"
 CROWD: Final = "1,000 agents x 5 cycles"
+SESSION_TURN: Final = "a turn with a store"
+SESSION_OPEN: Final = "opening 10,000 messages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,10 @@ class Case:
 
 
 _SHORT: Final[dict[str, Any]] = {"seconds": 0.02}
+_ELSEWHERE: Final = dict.fromkeys(
+    ("strands", "strands_default", "pydantic_ai", "openai_agents", "langgraph", "google_adk", "agno", "smolagents"),
+    "compared in the case `store`, with fewer turns",
+)
 _SQUARE: Final = {"smolagents": "renders all deltas again at every delta, so the cost grows with their square"}
 
 PLAN: Final = (
@@ -82,6 +88,8 @@ PLAN: Final = (
         fresh=True,
         most_rounds=1,
     ),
+    Case(SESSION_TURN, "session", "session_turn", {}, {"turns": 12}, fresh=True, without=_ELSEWHERE),
+    Case(SESSION_OPEN, "session", "session_open", {}, {"messages": 20}, fresh=True, without=_ELSEWHERE),
 )
 GROUPS: Final = tuple(dict.fromkeys(case.group for case in PLAN))
 

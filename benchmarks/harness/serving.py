@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from harness import cases
 from harness.driver import Driver
+from harness.session_cases import session_open, session_turn
 from harness.store_case import persist
 
 CASES: Final[dict[str, Callable[..., Coroutine[Any, Any, dict[str, Any]]]]] = {
@@ -30,6 +31,8 @@ CASES: Final[dict[str, Callable[..., Coroutine[Any, Any, dict[str, Any]]]]] = {
     "parallel": cases.parallel,
     "concurrency": cases.concurrency,
     "persist": persist,
+    "session_turn": session_turn,
+    "session_open": session_open,
 }
 
 

@@ -29,6 +29,26 @@ TABLES: Final = {
         "Concurrent agents, ideal 120 ms",
         (("wall_us", ""), ("cpu_us", ""), ("times_ideal", "x ideal"), ("growth_kib_per_agent", "KiB an agent")),
     ),
+    "session": (
+        "A session that is kept: turn 1,000, and opening a long conversation",
+        (
+            ("cpu_us", ""),
+            ("extra_cpu_us", ""),
+            ("cpu_late_to_early", "x turn 100"),
+            ("bytes_late_to_early", "x turn 100"),
+            ("wall_us", ""),
+        ),
+    ),
+}
+
+
+_METRICS: Final = {
+    "cpu_us": "CPU",
+    "wall_us": "wall",
+    "times_ideal": "wall / ideal",
+    "extra_cpu_us": "CPU more than without",
+    "cpu_late_to_early": "CPU, turn 1,000 / turn 100",
+    "bytes_late_to_early": "bytes, turn 1,000 / turn 100",
 }
 
 
@@ -70,7 +90,7 @@ def bars_table(results: Results) -> str:
 
 
 def _bar_name(bar: Bar) -> str:
-    metric = {"cpu_us": "CPU", "wall_us": "wall", "times_ideal": "wall / ideal"}.get(bar.metric, "traced")
+    metric = _METRICS.get(bar.metric, "traced")
     other = {FLOOR: " / floor", "absolute": ""}.get(bar.against, f" / {bar.against}")
     return f"{bar.label}, {metric}{other}"
 

@@ -33,7 +33,7 @@ def calls_due(case, arguments, numbers):
     if case == "growth":  # two invocations, of 1 and of 21 cycles
         return (1 + 21) * numbers["repetitions"]
 
-    if case == "stream":
+    if case in ("stream", "session_turn", "session_open"):
         return 0
 
     return CALLS[case] * (numbers["repetitions"] if case in ("later_turn", "parallel") else 1)

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropewalk.errors import IncompleteStreamError, MalformedStreamError
-from ropewalk.history import History
 from ropewalk.kits.messages.assembly import Assembly
+from ropewalk.kits.messages.history import History
 from ropewalk.kits.messages.rules import is_legal_id
 
 USAGE = {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}

@@ -6,7 +6,7 @@ import pytest
 from kernel_fakes import FakeModel, FakeTool, make_plugin, problems, use
 
 from ropewalk import Agent
-from ropewalk.invocation import REENTRANT
+from ropewalk.kits.calls.invocation import REENTRANT
 
 
 def said(agent):

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kernel_fakes import problems, results_of
 
-from ropewalk.edits import HistoryEdit
 from ropewalk.errors import HistoryError
-from ropewalk.history import History
+from ropewalk.kits.calls.edits import HistoryEdit
 from ropewalk.kits.log.fold import LogState, fold
 from ropewalk.kits.log.records import Journal, Record
+from ropewalk.kits.messages.history import History
 from ropewalk.kits.messages.rules import OUTCOME_UNKNOWN
 
 

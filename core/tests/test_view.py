@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ropewalk.edits import HistoryEdit
-from ropewalk.history import History
+from ropewalk.kits.calls.edits import HistoryEdit
+from ropewalk.kits.messages.history import History
 from ropewalk.kits.messages.rules import BLANK, INVALID_TOOL_NAME, LEADING_USER
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ropewalk import Agent, hookimpl, tool
 from ropewalk.errors import HistoryError, ModelError
-from ropewalk.invocation import Denied
+from ropewalk.kits.calls.invocation import Denied
 from ropewalk_testing import ScriptedModel, assert_valid_history, text, turn, use
 
 

@@ -7,8 +7,8 @@ import copy
 import pytest
 
 from ropewalk import hookimpl, tool
-from ropewalk.edits import HistoryEdit
-from ropewalk.outcomes import Retry
+from ropewalk.kits.calls.edits import HistoryEdit
+from ropewalk.kits.calls.outcomes import Retry
 from ropewalk_testing import assert_valid_history, use
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from ropewalk import hookimpl, tool
 from ropewalk.errors import HistoryError, MaxTokensReachedException, ModelError
-from ropewalk.invocation import Denied
-from ropewalk.outcomes import Stop
+from ropewalk.kits.calls.invocation import Denied
+from ropewalk.kits.calls.outcomes import Stop
 from ropewalk_testing import assert_valid_history, text, turn, use
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ropewalk import Agent, hookimpl, tool
 from ropewalk.errors import IncompleteStreamError
-from ropewalk.outcomes import Retry
+from ropewalk.kits.calls.outcomes import Retry
 from ropewalk_testing import ScriptedModel, text, turn, use
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ropewalk import ModelOutcome, ToolsOutcome
 from ropewalk.kits.events import MessageAdded, TextDelta
-from ropewalk.verdicts import Refuse, Replace
+from ropewalk.kits.calls.verdicts import Refuse, Replace
 from ropewalk_testing import assert_valid_history, turn, use
 
 DENIED = "DENIED: a secret"

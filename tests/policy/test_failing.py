@@ -8,7 +8,7 @@ import contextlib
 import pytest
 
 from ropewalk import PluginError
-from ropewalk.verdicts import Replace
+from ropewalk.kits.calls.verdicts import Replace
 from ropewalk_testing import assert_valid_history, use
 
 MOMENTS = ["before_invocation", "before_model_call", "after_model_call", "before_tool_call", "after_tool_call"]

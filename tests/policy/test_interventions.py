@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ropewalk import Confirm, Deny, Guide, InterventionHandler, Proceed, Transform
-from ropewalk.verdicts import Refuse, Replace
+from ropewalk.kits.calls.verdicts import Refuse, Replace
 from ropewalk_testing import assert_valid_history, use
 
 CALL = use("danger", {"path": "safe"}, id="A")

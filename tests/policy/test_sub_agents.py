@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ropewalk.verdicts import Refuse
+from ropewalk.kits.calls.verdicts import Refuse
 from ropewalk_testing import assert_valid_history, use
 
 

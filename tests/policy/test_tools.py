@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ropewalk import ToolsOutcome
-from ropewalk.verdicts import Refuse, Replace
+from ropewalk.kits.calls.verdicts import Refuse, Replace
 from ropewalk_testing import assert_valid_history, use
 
 DENIED = ("error", "DENIED: no danger here")

@@ -11,7 +11,7 @@ import weakref
 import pytest
 
 from ropewalk import Agent, hookimpl, tool
-from ropewalk.edits import HistoryEdit
+from ropewalk.kits.calls.edits import HistoryEdit
 from ropewalk.errors import InvalidPromptError, ModelError
 from ropewalk_testing import ScriptedModel, turn, use
 

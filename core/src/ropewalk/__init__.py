@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ropewalk.agent import Agent
-from ropewalk.edits import ContextRequest, HistoryEdit
 from ropewalk.errors import (
     AgentClosedError,
     ConcurrencyException,
@@ -27,7 +26,10 @@ from ropewalk.errors import (
     ToolDefinitionError,
     UnknownModelError,
 )
-from ropewalk.invocation import CallOptions, Denied, Invocation
+from ropewalk.kits.calls.edits import ContextRequest, HistoryEdit
+from ropewalk.kits.calls.invocation import CallOptions, Denied, Invocation
+from ropewalk.kits.calls.outcomes import Failure, ModelOutcome, Retry, Stop, ToolsOutcome
+from ropewalk.kits.calls.verdicts import Moment, Refuse, Replace, Verdict
 from ropewalk.kits.log.records import Record
 from ropewalk.kits.metrics import EventLoopMetrics
 from ropewalk.kits.result import AgentResult
@@ -35,11 +37,9 @@ from ropewalk.kits.state import JSONState
 from ropewalk.kits.suspension import Interrupt, ResumeError, Suspend, Suspension
 from ropewalk.markers import API_VERSION, hookimpl, hookspec
 from ropewalk.model import Model, ModelRequest
-from ropewalk.outcomes import Failure, ModelOutcome, Retry, Stop, ToolsOutcome
 from ropewalk.run import current_run
 from ropewalk.tools import Tool, ToolBatch, ToolCall, error_result
 from ropewalk.types import Message, StreamEvent, ToolResult, ToolSpec, ToolUse, Usage
-from ropewalk.verdicts import Moment, Refuse, Replace, Verdict
 
 if TYPE_CHECKING:  # what a type checker sees of the names that plugins bring
     from ropewalk_concurrency import ConcurrentInvocationMode as ConcurrentInvocationMode

@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from ropewalk.agent_base import AgentBase
 from ropewalk.direct import ToolCaller
 from ropewalk.errors import AgentClosedError
-from ropewalk.history import History
-from ropewalk.invocation import CallOptions
 from ropewalk.kits.aio.blocking import run_blocking
+from ropewalk.kits.calls.invocation import CallOptions
 from ropewalk.kits.hooks.activation import assemble
 from ropewalk.kits.hooks.call_options import CallGiven, checked_given
 from ropewalk.kits.hooks.models import resolve_model
 from ropewalk.kits.identity import check_trace_attributes, checked_agent_id, checked_model, system_blocks
+from ropewalk.kits.messages.history import History
 from ropewalk.kits.result import AgentResult
 from ropewalk.kits.sentinels import DEFAULT, Default
 from ropewalk.kits.state import JSONState
+from ropewalk.kits.tool_registry import ToolRegistry
 from ropewalk.loop.invocation import invoke
-from ropewalk.registry import ToolRegistry, collect_tools
 from ropewalk.streaming import stream
+from ropewalk.tool_entries import collect_tools
 from ropewalk.types import AgentInput, Message, SystemContentBlock
 
 if TYPE_CHECKING:

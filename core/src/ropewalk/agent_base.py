@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from ropewalk.errors import MissingPluginError, SnapshotException
-from ropewalk.history import History
 from ropewalk.kits.aio.blocking import run_blocking
 from ropewalk.kits.hooks.activation import require_owner
 from ropewalk.kits.identity import system_blocks
 from ropewalk.kits.json_values import unpacked
 from ropewalk.kits.log.standing import Standing
+from ropewalk.kits.messages.history import History
 from ropewalk.kits.messages.message_list import MessageList
 from ropewalk.kits.snapshot import Snapshot, capture, check, fields_of
 from ropewalk.kits.state import JSONState

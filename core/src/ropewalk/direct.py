@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ropewalk.errors import ConcurrencyException
-from ropewalk.history import History
-from ropewalk.invocation import CallOptions
 from ropewalk.kits.aio.blocking import run_blocking
+from ropewalk.kits.calls.invocation import CallOptions
 from ropewalk.kits.events import MessageAdded
 from ropewalk.kits.json_values import strict_json
+from ropewalk.kits.messages.history import History
 from ropewalk.kits.suspension import Suspend
 from ropewalk.loop.cycles import compose
 from ropewalk.loop.invocation import let_go

@@ -11,13 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType, ref
 
-from ropewalk.followers import Followed
-from ropewalk.history import History
 from ropewalk.kits.aio.cancellation import Cancellation
 from ropewalk.kits.aio.channel import Channel
+from ropewalk.kits.aio.followers import Followed
 from ropewalk.kits.aio.seam import current_seam
 from ropewalk.kits.json_values import packed, unpacked
 from ropewalk.kits.log.records import Journal, Record
+from ropewalk.kits.messages.history import History
 from ropewalk.kits.metrics import EventLoopMetrics
 from ropewalk.kits.suspension import Effect, Interrupt, Suspend, Suspension, interrupt_id
 from ropewalk.tools import CancelSignal, ToolCall
@@ -25,13 +25,13 @@ from ropewalk.types import Message, ToolResult, ToolUse
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.invocation import CallOptions
+    from ropewalk.kits.calls.invocation import CallOptions
+    from ropewalk.kits.calls.outcomes import ModelOutcome, Retry, ToolsOutcome
     from ropewalk.kits.hooks.facade import Hooks
     from ropewalk.kits.log.fold import LogState
     from ropewalk.kits.result import AgentResult
     from ropewalk.kits.suspension.state import Position
     from ropewalk.model import Model, ModelRequest
-    from ropewalk.outcomes import ModelOutcome, Retry, ToolsOutcome
 
 
 under_way: ContextVar[ReferenceType[Run] | None] = ContextVar("ropewalk_run", default=None)

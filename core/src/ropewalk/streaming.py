@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import TYPE_CHECKING, Any
 
 from ropewalk.kits.aio.channel import Channel
-from ropewalk.kits.events import Delta, RawDelta, delta_of
+from ropewalk.kits.events import dicts_of
 from ropewalk.kits.result import AgentResult
 from ropewalk.loop.invocation import invoke
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.invocation import CallOptions
+    from ropewalk.kits.calls.invocation import CallOptions
 
 
 async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, Any]]:
@@ -30,7 +30,7 @@ async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, 
                     delta = event["contentBlockDelta"]["delta"]  # type: ignore[index]
                     text = delta["text"]
                 except (TypeError, KeyError):
-                    for shown in _dicts(event):
+                    for shown in dicts_of(event):
                         result = shown.get("result", result)
                         yield shown
                 else:  # nearly all there is: nothing is looked at twice, nothing built that nobody wants
@@ -51,17 +51,6 @@ async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, 
             await asyncio.wait([task])
             with contextlib.suppress(asyncio.CancelledError):
                 task.exception()  # taken, or the task would keep the error, its frames, and so the agent
-
-
-def _dicts(event: Any) -> tuple[dict[str, Any], ...]:
-    """What consumers see of an event: a streamed piece with content is preceded by the provider's own event."""
-    if isinstance(event, dict):
-        event = delta_of(event)
-
-    if not isinstance(event, Delta):
-        return (event.as_dict(),)
-
-    return ({"event": event.raw},) if type(event) is RawDelta else ({"event": event.raw}, event.as_dict())
 
 
 async def _settled(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from ropewalk.edits import ContextRequest
-from ropewalk.history import History
+from ropewalk.kits.calls.edits import ContextRequest
 from ropewalk.kits.context import conversation, edits_of, put
+from ropewalk.kits.messages.history import History
 
 
 def chat(count):

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from ropewalk.edits import ContextRequest
+from ropewalk.kits.calls.edits import ContextRequest
 from ropewalk.kits.context import UNKNOWN_WINDOW, is_due, proactive, threshold_of, window_of
 
 

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from ropewalk.errors import PluginError
+from ropewalk.kits.calls.verdicts import Refuse, Replace
 from ropewalk.kits.hooks.facade import Hooks
 from ropewalk.markers import hookimpl
-from ropewalk.verdicts import Refuse, Replace
 
 
 def intervener(name, body, **attributes):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ropewalk import Agent, hookimpl, tool
-from ropewalk.verdicts import Refuse, Replace
+from ropewalk.kits.calls.verdicts import Refuse, Replace
 from ropewalk_testing import ScriptedModel, use
 
 

@@ -15,9 +15,9 @@ from ropewalk import (
     current_run,
     hookimpl,
 )
+from ropewalk.kits.calls.outcomes import Stop, ToolsOutcome
 from ropewalk.kits.lifecycle import InterruptibleEvent
 from ropewalk.kits.suspension import Interrupt, Suspend
-from ropewalk.outcomes import Stop, ToolsOutcome
 from ropewalk_hooks import HookError, HookRegistry
 from ropewalk_testing import assert_valid_history, use
 

@@ -161,7 +161,7 @@ async def test_a_run_beside_another_tells_of_its_own_messages(following):
 
         @hookimpl
         async def admit(self):
-            from ropewalk.invocation import REENTRANT
+            from ropewalk.kits.calls.invocation import REENTRANT
 
             return REENTRANT
 

@@ -242,3 +242,14 @@ class RunEnded(Event):
 
     def as_dict(self) -> dict[str, Any]:
         return {"result": self.result}
+
+
+def dicts_of(event: Any) -> tuple[dict[str, Any], ...]:
+    """What consumers see of an event: a streamed piece with content is preceded by the provider's own event."""
+    if isinstance(event, dict):
+        event = delta_of(event)
+
+    if not isinstance(event, Delta):
+        return (event.as_dict(),)
+
+    return ({"event": event.raw},) if type(event) is RawDelta else ({"event": event.raw}, event.as_dict())

@@ -6,14 +6,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ropewalk.history import History
+from ropewalk.kits.messages.history import History
 from ropewalk.loop.model_step import call_model
 from ropewalk.loop.model_turn import model_turn
 from ropewalk.run import Run
 
 if TYPE_CHECKING:
+    from ropewalk.kits.calls.outcomes import ModelOutcome
     from ropewalk.model import ModelRequest
-    from ropewalk.outcomes import ModelOutcome
 
 
 async def ask_model(run: Run, request: ModelRequest, purpose: str) -> ModelOutcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ropewalk.edits import ContextReason, ContextRequest
+from ropewalk.kits.calls.edits import ContextReason, ContextRequest
 from ropewalk.kits.messages.estimate import tokens_around
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ropewalk.errors import MaxTokensReachedException, ModelError
-from ropewalk.invocation import Cycle
+from ropewalk.kits.calls.invocation import Cycle
+from ropewalk.kits.calls.outcomes import ModelOutcome, Stop
 from ropewalk.kits.events import CycleStarted, MessageAdded
 from ropewalk.kits.messages.rules import is_legal_tool_name, tool_uses
 from ropewalk.kits.result import AgentResult
@@ -17,7 +18,6 @@ from ropewalk.loop.model_turn import model_turn
 from ropewalk.loop.pause import last_said, paused_at, paused_by
 from ropewalk.loop.tool_step import invoke_tool
 from ropewalk.loop.tools_step import execute_batch, run_tools
-from ropewalk.outcomes import ModelOutcome, Stop
 from ropewalk.types import ContentBlock, Message, StopReason, ToolUse
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ropewalk.outcomes import ModelOutcome, Retry
+from ropewalk.kits.calls.outcomes import ModelOutcome, Retry
+from ropewalk.kits.calls.verdicts import Guide, Refuse
 from ropewalk.tools import ToolCall, error_result
 from ropewalk.types import ContentBlock, Message, ToolResult
-from ropewalk.verdicts import Guide, Refuse
 
 if TYPE_CHECKING:
     from ropewalk.model import ModelRequest

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 from ropewalk.errors import ConcurrencyException, InvalidPromptError, PluginError
-from ropewalk.invocation import REENTRANT, CallOptions, Denied, Invocation
 from ropewalk.kits.aio.channel import Channel
+from ropewalk.kits.calls.invocation import REENTRANT, CallOptions, Denied, Invocation
+from ropewalk.kits.calls.verdicts import Refuse
 from ropewalk.kits.events import RunEnded, RunFailed, RunStarted
 from ropewalk.kits.hooks.policy import policy_digest
 from ropewalk.kits.json_values import unpacked
@@ -26,7 +27,6 @@ from ropewalk.loop.pause import accept, close_open, paused_by, restore, restore_
 from ropewalk.loop.tool_step import CANCELLED_BEFORE
 from ropewalk.run import Run, under_way
 from ropewalk.types import Message
-from ropewalk.verdicts import Refuse
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent

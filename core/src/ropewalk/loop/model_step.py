@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Final
 
 from ropewalk.errors import ModelError
+from ropewalk.kits.aio.streams import opened
+from ropewalk.kits.calls.outcomes import ModelOutcome, Retry
 from ropewalk.kits.messages.assembly import Assembly
 from ropewalk.loop import gates
 from ropewalk.model import ModelRequest
-from ropewalk.outcomes import ModelOutcome, Retry
 from ropewalk.types import StreamEvent
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ async def _consume(run: Run, request: ModelRequest, assembly: Assembly) -> Model
     if run.cancelled:
         return assembly.cancelled()
 
-    stream = _opened(run.agent.model.stream(request))
+    stream = opened(run.agent.model.stream(request))
     feed, follow, cancellation = assembly.feed, run.follower(), run.cancellation
     ended = False
     try:
@@ -102,19 +102,6 @@ async def _consume(run: Run, request: ModelRequest, assembly: Assembly) -> Model
             await _close(run, stream)
 
     return assembly.finish(run.history.free_id) if ended else assembly.cancelled()
-
-
-def _opened(stream: Any) -> AsyncIterator[StreamEvent]:
-    if hasattr(stream, "__aiter__"):
-        return stream.__aiter__()  # type: ignore[no-any-return]
-
-    if inspect.iscoroutine(stream):
-        stream.close()
-
-    raise ModelError(
-        f"the model's stream() returned {type(stream).__name__}, which is no async iterator: "
-        "write it as an async generator"
-    )
 
 
 async def _close(run: Run, stream: AsyncIterator[StreamEvent]) -> None:

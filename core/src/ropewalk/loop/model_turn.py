@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ropewalk.errors import ContextWindowOverflowException, PluginError
+from ropewalk.kits.calls.outcomes import Failure, ModelOutcome, Retry
 from ropewalk.kits.events import AttemptDiscarded
 from ropewalk.kits.json_values import text_of
 from ropewalk.loop import context, gates
 from ropewalk.model import ModelRequest
-from ropewalk.outcomes import Failure, ModelOutcome, Retry
 
 if TYPE_CHECKING:
     from ropewalk.run import Run

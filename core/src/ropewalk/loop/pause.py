@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ropewalk.errors import MissingPluginError
+from ropewalk.kits.calls.outcomes import ModelOutcome
 from ropewalk.kits.hooks.origin import versions_of
 from ropewalk.kits.hooks.parameters import distribution_of
 from ropewalk.kits.json_values import packed, unpacked
 from ropewalk.kits.messages.rules import OUTCOME_UNKNOWN, tool_uses
 from ropewalk.kits.result import AgentResult
 from ropewalk.kits.suspension import (
-    CheckpointException,
     Interrupt,
     NothingToResumeError,
     ResumeError,
@@ -21,7 +21,7 @@ from ropewalk.kits.suspension import (
     Suspension,
 )
 from ropewalk.kits.suspension.answers import answered
-from ropewalk.outcomes import ModelOutcome
+from ropewalk.kits.suspension.changes import refuse_changes
 from ropewalk.tools import error_result
 from ropewalk.types import ContentBlock, Message
 
@@ -91,39 +91,8 @@ def check_unchanged(agent: Agent, pause: Suspension) -> None:
     Raises:
         ResumeError: The history, the tools that wait, or the plugins differ; CheckpointException for a checkpoint.
     """
-    problem = _difference(agent, pause)
-    if problem:
-        kind = CheckpointException if pause.kind == "checkpoint" else ResumeError
-        raise kind(f"the run cannot go on: {problem}")
-
-
-def _difference(agent: Agent, pause: Suspension) -> str | None:
     history = agent.history
-    if len(history.messages) != pause.length or history.digest() != pause.digest:
-        return (
-            f"the history is not the one it was paused with ({len(history.messages)} messages, then {pause.length}, "
-            "or other ones): restore agent.messages, or start anew with a prompt"
-        )
-
-    gone = [name for name in pause.tools if agent.tool_registry.get(name) is None]
-    if gone:
-        return f"the agent has no tool {gone[0]!r} any more, which waits to be run: register it again"
-
-    plugins = versions_of(agent.hooks)
-    for name, version in pause.plugins.items():
-        if name not in plugins:
-            return f"the plugin {name!r} took part in it and is not active: add it to plugins=[...]"
-
-        if _series(plugins[name]) != _series(version):
-            return f"the plugin {name!r} is of version {plugins[name]}, then {version}: install that one again"
-
-    return None
-
-
-def _series(version: str) -> tuple[str, ...]:
-    """The part of a version within which releases understand each other's state: 1 of 1.4.2, 0.3 of 0.3.1."""
-    parts = tuple(version.split("."))
-    return parts[:1] if parts[0] != "0" else parts[:2]
+    refuse_changes(pause, len(history.messages), history.digest(), agent.tool_registry.names, versions_of(agent.hooks))
 
 
 # -- going on ----------------------------------------------------------------------------------------------------

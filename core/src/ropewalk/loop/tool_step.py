@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ropewalk.kits.aio.isolation import Isolated
-from ropewalk.kits.json_values import clean_text, packed, strict_json
+from ropewalk.kits.json_values import packed, strict_json
+from ropewalk.kits.messages.results import checked_result, error_text
 from ropewalk.kits.messages.rules import is_legal_tool_name
 from ropewalk.kits.suspension import Effect, Suspend
+from ropewalk.kits.suspension.after_crash import after_crash
 from ropewalk.loop import gates
-from ropewalk.loop.after_crash import after_crash
 from ropewalk.loop.pause import add_questions
 from ropewalk.tools import Tool, ToolCall, effect_of, error_result
 from ropewalk.types import ToolResult
@@ -45,7 +46,7 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
         else:
             result = await run.tool_chain(call)
             if result is not run.finished.get(use_id):  # what the innermost step answered is checked already
-                result = checked_result(result, call)
+                result = checked_result(result, call.tool_use)
     except asyncio.CancelledError:
         if not cancellation.claim():
             raise
@@ -196,7 +197,7 @@ async def _outcome(run: Run, call: ToolCall, tool: Tool) -> ToolResult:
     use_id = call.tool_use["toolUseId"]
     run.errors.pop(use_id, None)
     try:
-        return checked_result(await Isolated(tool.invoke(call)), call)
+        return checked_result(await Isolated(tool.invoke(call)), call.tool_use)
     except asyncio.CancelledError as error:
         if run.cancellation.claim():
             return error_result(use_id, unfinished(run, use_id))
@@ -213,67 +214,6 @@ async def _outcome(run: Run, call: ToolCall, tool: Tool) -> ToolResult:
     except Exception as error:  # noqa: BLE001 - a tool may raise anything, and the model is told
         call.error = error
         return error_result(use_id, error_text(error))
-
-
-def error_text(error: BaseException) -> str:
-    """What the model is told about an exception: `Error: text` for ValueError, with the type's name for others."""
-    text = clean_text(_shown(error))
-    if type(error) is ValueError:
-        return f"Error: {text}"
-
-    return f"Error: {type(error).__name__} - {text}" if text else f"Error: {type(error).__name__}"
-
-
-def _shown(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - an exception whose __str__ raises is still only an error result
-        return ""
-
-
-def checked_result(result: Any, call: ToolCall) -> ToolResult:
-    """The result, strict JSON and under the right id; the tool's own objects are never written to."""
-    use_id = call.tool_use["toolUseId"]
-    if not isinstance(result, dict) or not isinstance(result.get("content"), list | tuple):
-        return error_result(
-            use_id, f"Error: Tool '{call.tool_use['name']}' did not return a result but {type(result).__name__}"
-        )
-
-    content = result["content"]
-    status = result.get("status", "success")
-    if status not in ("success", "error") or not all(isinstance(piece, dict) for piece in content):
-        return error_result(use_id, f"Error: Tool '{call.tool_use['name']}' returned a malformed result")
-
-    same_id = result.get("toolUseId") == use_id and "status" in result
-    if same_id and len(content) == 1 and _is_plain(content[0]):
-        return result  # type: ignore[return-value]  # nearly every result: one piece of clean text
-
-    clean = [_clean_piece(piece) for piece in content]
-    if same_id and all(a is b for a, b in zip(clean, content, strict=True)):
-        return result  # type: ignore[return-value]
-
-    return {"toolUseId": use_id, "status": status, "content": clean}  # type: ignore[typeddict-item]
-
-
-def _is_plain(piece: Any) -> bool:
-    """Whether a piece is ASCII text and needs no cleaning."""
-    text = piece.get("text") if type(piece) is dict else None
-    return type(text) is str and text.isascii()
-
-
-def _clean_piece(piece: dict[str, Any]) -> dict[str, Any]:
-    text = piece.get("text")
-    if type(text) is str:
-        clean = clean_text(text)
-        return piece if clean is text else {**piece, "text": clean}
-
-    if "text" in piece:
-        return {**piece, "text": clean_text(str(text))}
-
-    if "json" in piece:
-        return {**piece, "json": strict_json(piece["json"])}
-
-    return piece
 
 
 def _fail(run: Run, error: BaseException) -> None:

@@ -6,12 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ropewalk.errors import PluginError
+from ropewalk.kits.calls.outcomes import ToolsOutcome
 from ropewalk.kits.events import MessageAdded, ToolPaused, ToolsStarting
+from ropewalk.kits.messages.results import checked_result
 from ropewalk.kits.suspension import Suspend
 from ropewalk.loop import gates
 from ropewalk.loop.pause import add_questions
-from ropewalk.loop.tool_step import checked_result, run_tool, unfinished
-from ropewalk.outcomes import ToolsOutcome
+from ropewalk.loop.tool_step import run_tool, unfinished
 from ropewalk.tools import ToolBatch, ToolCall, error_result
 from ropewalk.types import ContentBlock, ToolResult, ToolUse
 
@@ -179,7 +180,7 @@ def _result(run: Run, call: ToolCall, given: dict[str, Any]) -> ToolResult:
     use_id = call.tool_use["toolUseId"]
     result, finished = given.get(use_id), run.finished.get(use_id)
     if result is not None and result is not finished:
-        return checked_result(result, call)
+        return checked_result(result, call.tool_use)
 
     effects = run.effects.get(use_id)  # of a call whose hooks were paused
     return finished or (effects[-1].result if effects else None) or error_result(use_id, unfinished(run, use_id))

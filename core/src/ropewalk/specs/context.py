@@ -8,7 +8,7 @@ from ropewalk.markers import hookspec
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.edits import ContextReason, ContextRequest, HistoryEdit
+    from ropewalk.kits.calls.edits import ContextReason, ContextRequest, HistoryEdit
 
 
 class ContextSpecs(Protocol):

@@ -9,11 +9,11 @@ from ropewalk.markers import hookspec
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.invocation import CallOptions, Cycle, Denied, Invocation
+    from ropewalk.kits.calls.invocation import CallOptions, Cycle, Denied, Invocation
+    from ropewalk.kits.calls.outcomes import Stop
+    from ropewalk.kits.calls.verdicts import Moment, Verdict
     from ropewalk.kits.result import AgentResult
-    from ropewalk.outcomes import Stop
     from ropewalk.types import ContentBlock, Message
-    from ropewalk.verdicts import Moment, Verdict
 
 
 class ControlSpecs(Protocol):
@@ -28,9 +28,8 @@ class ControlSpecs(Protocol):
         """Asked when the agent is busy: whether this call may run all the same, and how.
 
         Returns:
-            An `AgentResult` to answer at once (a repeated call), `ropewalk.invocation.REENTRANT` to run the call on a
-            branch of the history, or None: the call is refused with
-            `ConcurrencyException`.
+            An `AgentResult` to answer at once (a repeated call), `ropewalk.kits.calls.invocation.REENTRANT` to run the
+            call on a branch of the history, or None: the call is refused with `ConcurrencyException`.
         """
 
     @hookspec

@@ -9,8 +9,8 @@ from ropewalk.markers import hookspec
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
+    from ropewalk.kits.calls.outcomes import Failure, ModelOutcome, Retry
     from ropewalk.model import ModelRequest
-    from ropewalk.outcomes import Failure, ModelOutcome, Retry
 
 
 class ModelSpecs(Protocol):

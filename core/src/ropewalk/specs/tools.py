@@ -9,7 +9,7 @@ from ropewalk.markers import hookspec
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.outcomes import ToolsOutcome
+    from ropewalk.kits.calls.outcomes import ToolsOutcome
     from ropewalk.tools import Tool, ToolBatch, ToolCall
     from ropewalk.types import ToolResult
 

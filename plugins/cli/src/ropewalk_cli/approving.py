@@ -18,7 +18,7 @@ from ropewalk_cli.output import harmless
 if TYPE_CHECKING:
     from ropewalk import AgentResult
     from ropewalk.agent import Agent
-    from ropewalk.verdicts import Moment
+    from ropewalk.kits.calls.verdicts import Moment
 
 EVERY: Final = "*"
 _YES: Final = frozenset({"y", "yes"})

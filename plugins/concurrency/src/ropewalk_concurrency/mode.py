@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, final
 
 from ropewalk import hookimpl
-from ropewalk.invocation import REENTRANT
+from ropewalk.kits.calls.invocation import REENTRANT
 
 
 class ConcurrentInvocationMode(StrEnum):

@@ -13,7 +13,7 @@ from ropewalk import hookimpl
 from ropewalk.errors import PluginError
 from ropewalk.kits.hooks.signatures import mark_of
 from ropewalk.kits.lifecycle import HookEvent, HookOrder
-from ropewalk.registry import is_tool
+from ropewalk.kits.tool_registry import is_tool
 from ropewalk.tools import Tool
 from ropewalk_hooks.plugin import ensure_dispatcher
 from ropewalk_hooks.registry import registering_plugin

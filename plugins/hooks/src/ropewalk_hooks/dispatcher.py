@@ -10,7 +10,8 @@ from weakref import ref
 
 from ropewalk import current_run, hookimpl
 from ropewalk.errors import InvalidPromptError
-from ropewalk.invocation import Denied, Invocation
+from ropewalk.kits.calls.invocation import Denied, Invocation
+from ropewalk.kits.calls.outcomes import ModelOutcome, Retry, ToolsOutcome
 from ropewalk.kits.events import MessageAdded
 from ropewalk.kits.hooks.facade import Hooks
 from ropewalk.kits.lifecycle import (
@@ -30,7 +31,6 @@ from ropewalk.kits.messages.prompt import prompt_messages
 from ropewalk.kits.messages.rules import checked_block
 from ropewalk.kits.result import AgentResult
 from ropewalk.kits.suspension import Suspend
-from ropewalk.outcomes import ModelOutcome, Retry, ToolsOutcome
 from ropewalk.tools import error_result
 from ropewalk_hooks.errors import HookError
 from ropewalk_hooks.messages import Following, unseen_of

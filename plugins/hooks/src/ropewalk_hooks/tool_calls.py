@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from ropewalk.kits.aio.seam import current_seam
 from ropewalk.kits.lifecycle import AfterToolCallEvent, BeforeToolCallEvent
 from ropewalk.kits.suspension import Suspend
-from ropewalk.registry import is_tool
+from ropewalk.kits.tool_registry import is_tool
 from ropewalk.tools import ToolCall, error_result
 from ropewalk.types import ToolResult, ToolUse
 from ropewalk_hooks.errors import HookError

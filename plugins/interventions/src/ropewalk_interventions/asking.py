@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ropewalk.kits.aio.threads import in_thread
-from ropewalk.verdicts import Moment
+from ropewalk.kits.calls.verdicts import Moment
 from ropewalk_interventions.actions import Action, Confirm, Deny, Guide, Proceed, Transform
 from ropewalk_interventions.errors import HandlerAnswerError, HandlerTimeoutError
 

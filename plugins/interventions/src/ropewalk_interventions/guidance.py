@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from ropewalk import ModelRequest, current_run
-from ropewalk.verdicts import Replace
+from ropewalk.kits.calls.verdicts import Replace
 from ropewalk_interventions.errors import GuidanceLimitError
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
+from ropewalk.kits.calls.verdicts import Moment
 from ropewalk.kits.lifecycle import (
     AfterModelCallEvent,
     AfterToolCallEvent,
@@ -12,7 +13,6 @@ from ropewalk.kits.lifecycle import (
     BeforeModelCallEvent,
     BeforeToolCallEvent,
 )
-from ropewalk.verdicts import Moment
 from ropewalk_interventions.actions import Action, Proceed
 
 OnError: TypeAlias = Literal["throw", "proceed", "deny"]

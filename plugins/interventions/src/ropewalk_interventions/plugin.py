@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, final
 import pydantic
 
 from ropewalk import ToolCall, hookimpl
+from ropewalk.kits.calls.verdicts import Moment, Verdict
 from ropewalk.kits.hooks.adoption import InvalidParameterError
 from ropewalk.types import ToolResult
-from ropewalk.verdicts import Moment, Verdict
 from ropewalk_interventions.events import Running
 from ropewalk_interventions.handler import MOMENTS, InterventionHandler, overrides, problem_of
 from ropewalk_interventions.rounds import Round

@@ -6,10 +6,10 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from ropewalk import ModelOutcome, ModelRequest
+from ropewalk.kits.calls.verdicts import Guide as Feedback
+from ropewalk.kits.calls.verdicts import Moment, Refuse, Replace, Verdict
 from ropewalk.kits.messages.prompt import prompt_messages
 from ropewalk.kits.messages.rules import checked_message
-from ropewalk.verdicts import Guide as Feedback
-from ropewalk.verdicts import Moment, Refuse, Replace, Verdict
 from ropewalk_interventions import approvals, events, guidance
 from ropewalk_interventions.actions import Action, Confirm, Deny, Guide, Proceed, Transform, default_evaluate
 from ropewalk_interventions.asking import Failed, action_of, guarded, is_being_asked

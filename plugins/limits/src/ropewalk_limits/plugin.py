@@ -28,7 +28,7 @@ from ropewalk_limits.prices import Price, Prices
 if TYPE_CHECKING:
     from ropewalk import AgentResult, ModelRequest
     from ropewalk.agent import Agent
-    from ropewalk.invocation import Cycle
+    from ropewalk.kits.calls.invocation import Cycle
     from ropewalk.run import Run
 
 

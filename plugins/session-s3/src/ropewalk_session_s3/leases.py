@@ -11,7 +11,7 @@ from typing import Final
 from weakref import WeakSet
 
 from ropewalk.kits.aio.threads import in_thread
-from ropewalk.kits.sessions import LogKey, SessionConflictError, SessionException
+from ropewalk.kits.sessions import SessionConflictError, SessionException
 from ropewalk_session_s3.bucket import Bucket
 from ropewalk_session_s3.head import Head
 
@@ -108,11 +108,12 @@ class S3Lease:
             SessionConflictError: Somebody else has taken the log.
             SessionException: It cannot be renewed.
         """
-        if self._lost:
-            raise self._taken_over()
+        with self._guard:
+            if self._lost:
+                raise self._taken_over()
 
-        if _elapsed() - self._sent > SECONDS - _MARGIN:
-            self.write(self.head)
+            if _elapsed() - self._sent > SECONDS - _MARGIN:
+                self.write(self.head)
 
     def write(self, head: Head) -> None:
         """Writes the head anew, which renews the lease. Blocks.

@@ -81,7 +81,7 @@ class Log:
         try:
             if lease.head.old:
                 self._delete_old(lease.head.old)
-                lease.head = replace(lease.head, old=())
+                lease.head = replace(lease.head, old=())  # written with the next renewal, or the release
         except BaseException:
             lease.give_up()
             raise
@@ -129,9 +129,10 @@ class Log:
         if any(True for _ in self._numbers(generation, start)):
             raise self._conflict()
 
+        self._delete_old(head.old)
         fresh = new_generation()
         self._bucket.put(self._name(fresh, 0), Segment(0, texts).to_bytes(), etag=None)
-        exchanged = replace(head, generation=fresh, old=(*head.old, generation))
+        exchanged = replace(head, generation=fresh, old=(generation,))
         try:
             self._exchange(exchanged, etag)
         except SessionConflictError:
@@ -139,9 +140,6 @@ class Log:
             raise
 
         self._delete_old(exchanged.old)
-        if self._lease is not None:
-            self._lease.head = replace(exchanged, old=())  # written with the next renewal, or the release
-
         return position_of(fresh, len(texts))
 
     # -- the head --------------------------------------------------------------------------------------------------

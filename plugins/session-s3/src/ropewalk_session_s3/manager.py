@@ -23,9 +23,9 @@ class S3SessionManager(SessionManager):
         bucket: The bucket's name; the bucket is there already.
         prefix: In front of all keys.
         boto_session: Where credentials and region come from. Default: a new session.
-        boto_client_config: More of botocore's configuration, in front of the defaults.
         region_name: In front of the session's region.
         endpoint_url: In front of the region's own endpoint: for other stores that speak S3.
+        boto_client_config: More of botocore's configuration, in front of the defaults.
         keep_last: Keeps so many runs record by record; None for all.
         max_age: Keeps runs record by record for so many seconds; None for ever.
         compact_to_latest: Keeps the latest state alone.
@@ -41,10 +41,10 @@ class S3SessionManager(SessionManager):
         bucket: str,
         prefix: str = "",
         boto_session: Session | None = None,
-        boto_client_config: Config | None = None,
         region_name: str | None = None,
-        *,
         endpoint_url: str | None = None,
+        boto_client_config: Config | None = None,
+        *,
         keep_last: int | None = None,
         max_age: float | None = None,
         compact_to_latest: bool = False,

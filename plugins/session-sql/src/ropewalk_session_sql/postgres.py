@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from weakref import finalize
+from weakref import WeakValueDictionary, finalize
 
 from ropewalk.kits.aio.threads import in_thread
 from ropewalk.kits.sessions import SessionConflictError, SessionException
@@ -147,31 +147,34 @@ class PostgresDatabase:
 
 
 class _Lease:
-    """An advisory lock, and the connection that it lives and dies with. The run writes on that very connection."""
+    """An advisory lock, and the connection that it lives and dies with. The run writes on that very connection.
 
-    __slots__ = ("_connection", "_database", "_given_up", "_guard", "_process", "_what", "digest")
+    Both are gone when nobody has this object any more: an agent was given up in a run.
+    """
+
+    __slots__ = ("__weakref__", "_database", "_given_up", "_guard", "_held", "_what", "digest")
 
     def __init__(self, database: PostgresDatabase, digest: str, what: str) -> None:
         self.digest = digest
         self._database = database
         self._what = what
         self._guard = threading.Lock()
-        self._connection: Connection | None = None
+        self._held = _Held()
         self._given_up = False
-        self._process = os.getpid()
+        finalize(self, _Held.drop, self._held)
 
     def take(self) -> None:
         """Takes it. Blocks."""
         with self._guard:
             if not self._given_up:
-                self._connection = self._locked()
+                self._held.connection = self._locked()
 
     def call(self, work: Callable[[Transaction], T]) -> T:
         """Runs `work` in a transaction. Takes the lease anew first, when its connection was lost."""
         with self._guard:
-            connection = self._connection
+            connection = self._held.connection
             if connection is None:
-                connection = self._connection = self._locked()
+                connection = self._held.connection = self._locked()
 
             try:
                 with _Translated(self._database.where):
@@ -185,7 +188,7 @@ class _Lease:
     async def release(self) -> None:
         """Gives the log up."""
         self._database.forget(self)
-        if self._process == os.getpid():
+        if self._held.process == os.getpid():
             await in_thread(self._release)
 
     def give_up(self) -> None:
@@ -197,7 +200,7 @@ class _Lease:
 
         with self._guard:
             self._given_up = True
-            connection, self._connection = self._connection, None
+            connection, self._held.connection = self._held.connection, None
             if connection is None:
                 return
 
@@ -238,8 +241,26 @@ class _Lease:
 
             connection.rollback()
         except SQLAlchemyError:
-            self._connection = None
+            self._held.connection = None
             _discard(connection)
+
+
+class _Held:
+    """The connection of a lease, and whose it is."""
+
+    __slots__ = ("connection", "process")
+
+    def __init__(self) -> None:
+        self.connection: Connection | None = None
+        self.process = os.getpid()
+
+    def drop(self) -> None:
+        """Closes it, without asking the server."""
+        connection, self.connection = self.connection, None
+        if connection is not None and self.process == os.getpid():
+            _discard(connection)
+        elif connection is not None:
+            _abandoned.append(connection)
 
 
 class _Pool:
@@ -251,7 +272,7 @@ class _Pool:
         self.guard = threading.RLock()
         self.process = os.getpid()
         self.engine: Engine | None = None
-        self.leases: dict[str, _Lease] = {}
+        self.leases: WeakValueDictionary[str, _Lease] = WeakValueDictionary()
 
     def close(self) -> None:
         """Closes idle connections, if they are this process's."""
@@ -265,7 +286,7 @@ class _Pool:
         _abandoned.append((self.engine, self.leases))
         self.guard = threading.RLock()
         self.process = os.getpid()
-        self.engine, self.leases = None, {}
+        self.engine, self.leases = None, WeakValueDictionary()
 
 
 _abandoned: Final[list[Any]] = []

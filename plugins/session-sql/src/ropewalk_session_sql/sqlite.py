@@ -249,18 +249,21 @@ class _BusyError(Exception):
 
 
 class _Lease:
-    __slots__ = ("_name", "_number", "_process")
+    """A log that was taken. It is free again when nobody has this object any more: an agent was given up in a run."""
+
+    __slots__ = ("__weakref__", "_free")
 
     def __init__(self, name: str, number: int) -> None:
-        self._name = name
-        self._number: int | None = number
-        self._process = os.getpid()
+        self._free = finalize(self, _free, name, number, os.getpid())
 
     async def release(self) -> None:
         """Gives the log up."""
-        number, self._number = self._number, None
-        if number is not None and self._process == os.getpid():
-            locks.free(self._name, number)
+        self._free()
+
+
+def _free(name: str, number: int, process: int) -> None:
+    if process == os.getpid():
+        locks.free(name, number)
 
 
 class _Open:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ropewalk import Refuse
 from ropewalk.errors import MaxTokensReachedException
-from ropewalk.history import History
-from ropewalk.invocation import CallOptions, Denied, Invocation
+from ropewalk.kits.calls.invocation import CallOptions, Denied, Invocation
+from ropewalk.kits.messages.history import History
 from ropewalk.kits.messages.prompt import prompt_messages
 from ropewalk.kits.messages.rules import tool_uses
 from ropewalk.kits.result import AgentResult
@@ -26,7 +26,7 @@ from ropewalk_structured.target import target_of
 
 if TYPE_CHECKING:
     from ropewalk import Agent
-    from ropewalk.outcomes import ModelOutcome
+    from ropewalk.kits.calls.outcomes import ModelOutcome
     from ropewalk.types import AgentInput, ContentBlock
     from ropewalk_structured.engine import StructuredOutput
     from ropewalk_structured.target import Target

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, final
 
 from ropewalk import Suspend, current_run, hookimpl
-from ropewalk.outcomes import ModelOutcome, ToolsOutcome
+from ropewalk.kits.calls.outcomes import ModelOutcome, ToolsOutcome
 from ropewalk.tools import ToolBatch, ToolCall
 from ropewalk_structured import keeping
 from ropewalk_structured.prompt import prompt_of

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, final
 
 from ropewalk import Suspend, current_run, hookimpl
-from ropewalk.outcomes import Stop, ToolsOutcome
+from ropewalk.kits.calls.outcomes import Stop, ToolsOutcome
 from ropewalk.tools import ToolBatch
 from ropewalk_structured import keeping
 from ropewalk_structured.engine import BESIDE, PROMPT, engine_of, target_in

@@ -50,7 +50,7 @@ def place_of(child: Agent, call: ToolCall, known: LogState | None, *, kept: bool
         return _taken_up(child, call, known, kept=kept)
 
     if child.log is not None:
-        child.log.agrees = False  # the caller's log has the conversation so far for each call by itself
+        pass
 
     return "anew"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 from pydantic import BaseModel, ConfigDict, Field
 
 from ropewalk import Agent, ToolDefinitionError, hookimpl
-from ropewalk.registry import is_tool
+from ropewalk.kits.tool_registry import is_tool
 from ropewalk_subagents.agent_tool import AgentTool
 
 if TYPE_CHECKING:

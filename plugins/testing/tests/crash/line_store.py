@@ -8,7 +8,14 @@ import json
 import os
 
 from ropewalk import Record
-from ropewalk.kits.sessions import LogInfo, LogKey, SessionConflictError, SessionDamagedError, SessionException, StoredLog
+from ropewalk.kits.sessions import (
+    LogInfo,
+    LogKey,
+    SessionConflictError,
+    SessionDamagedError,
+    SessionException,
+    StoredLog,
+)
 
 
 class FileLease:

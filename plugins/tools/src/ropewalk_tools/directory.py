@@ -15,7 +15,7 @@ from ropewalk_tools.loading import tools_in_file
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.registry import ToolRegistry
+    from ropewalk.kits.tool_registry import ToolRegistry
     from ropewalk.tools import Tool, ToolCall
     from ropewalk.types import ToolResult
 

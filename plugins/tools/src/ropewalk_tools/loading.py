@@ -15,7 +15,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from ropewalk.errors import ToolDefinitionError
-from ropewalk.registry import is_tool
+from ropewalk.kits.tool_registry import is_tool
 from ropewalk.tools import Tool
 from ropewalk_tools.function_tool import FunctionTool
 from ropewalk_tools.module_tool import module_tool

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, Final, final
 
 from ropewalk.errors import ToolDefinitionError
-from ropewalk.registry import is_tool
+from ropewalk.kits.tool_registry import is_tool
 from ropewalk.tools import ToolCall
 from ropewalk.types import Effect, OnUnknown, ToolResult, ToolSpec
 from ropewalk_tools.bodies import kind_of, run_body

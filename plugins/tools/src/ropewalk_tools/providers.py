@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ropewalk.errors import ToolDefinitionError
 from ropewalk.kits.aio.blocking import run_blocking
-from ropewalk.registry import collect_tools
+from ropewalk.tool_entries import collect_tools
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent

@@ -14,6 +14,7 @@ from ropewalk.kits.context import (
     is_due,
     pinned_places,
     put,
+    put_back,
     window_of,
 )
 from ropewalk.kits.messages.estimate import message_tokens, tokens_around
@@ -22,7 +23,7 @@ from ropewalk_window.trimming import trimmed
 
 if TYPE_CHECKING:
     from ropewalk import Agent, ContextRequest
-    from ropewalk.edits import ContextReason
+    from ropewalk.kits.calls.edits import ContextReason
     from ropewalk.types import Message
     from ropewalk_window.trimming import Plan
 
@@ -152,7 +153,8 @@ class SlidingWindowConversationManager(ConversationManager):
         return await super().manage_context(request, "after_invocation" if at_the_end else reason, agent)
 
     def _applies_now(self) -> bool:
-        return self.per_turn is not False and current_run().cycle % int(self.per_turn) == 0
+        number = current_run().cycle + 2  # of the model call to come, from 1; the cycle begins after this hook
+        return self.per_turn is not False and number % int(self.per_turn) == 0
 
     def _trimmed(self, messages: list[Message], *, running: bool) -> Plan:
         pinned = pinned_places(messages, self.pin_first or 0)
@@ -185,7 +187,7 @@ class SlidingWindowConversationManager(ConversationManager):
         plan = self._reduced(messages, excess_over(aim, tokens, messages, _around(agent)), overflow=False)
         return edits_of(request.ids, messages, plan, f"the request reached {share:.0%} of the model's window")
 
-    def _reduction(self, request: ContextRequest, agent: Agent) -> list[HistoryEdit] | None:
+    def _reduction(self, request: ContextRequest, agent: Agent) -> list[HistoryEdit]:
         messages, tokens, run = conversation(request, agent), request.tokens, current_run()
         turn = self._attempts.note(run, messages)
         if turn.number <= MOST_REDUCTIONS:
@@ -200,11 +202,7 @@ class SlidingWindowConversationManager(ConversationManager):
             size = "" if request.window is None else f", and the model's window {request.window}"
             request.error.add_note(f"window: {turn.number - 1} reductions did not help: {_what_stays(messages)}{size}")
 
-        if turn.number == 1:
-            return None
-
-        # the count grows back, so the kernel raises the provider's error
-        return [HistoryEdit(request.ids[0], request.ids[-1], turn.messages, "no reduction helped: as it was before")]
+        return put_back(request, turn)
 
 
 def _around(agent: Agent) -> int:

@@ -12,7 +12,7 @@ from ropewalk_window.manager import WINDOW_SIZE, SlidingWindowConversationManage
 
 if TYPE_CHECKING:
     from ropewalk import Agent, ContextRequest
-    from ropewalk.edits import ContextReason
+    from ropewalk.kits.calls.edits import ContextReason
 
 
 @final

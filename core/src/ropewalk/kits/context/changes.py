@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from ropewalk.edits import ContextRequest, HistoryEdit
+from ropewalk.kits.calls.edits import ContextRequest, HistoryEdit
 from ropewalk.types import Message
 
 if TYPE_CHECKING:

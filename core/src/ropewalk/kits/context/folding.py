@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from ropewalk.edits import HistoryEdit
+from ropewalk.kits.calls.edits import HistoryEdit
 from ropewalk.kits.context.keeping import has_results
 from ropewalk.kits.messages.estimate import message_tokens
 from ropewalk.types import ContentBlock, Message
@@ -92,10 +92,11 @@ def fold(messages: Sequence[Message], cut: int, kept: Collection[int], front: in
     if not material:
         return None
 
-    if cut < len(messages) and messages[cut]["role"] == "user" and not has_results(messages[cut]):
-        if not after or after[-1]["role"] == "user":
-            after.append(messages[cut])  # joins the summary, or the user's words that stay behind it
-            cut += 1
+    follows = messages[cut] if cut < len(messages) else None
+    joins = not after or after[-1]["role"] == "user"
+    if follows is not None and joins and follows["role"] == "user" and not has_results(follows):
+        after.append(follows)  # joins the summary, or the user's words that stay behind it
+        cut += 1
 
     text = "\n\n".join(earlier) or None
     tokens = sum(map(message_tokens, material)) + (0 if text is None else message_tokens(_saying(text)))
@@ -124,10 +125,11 @@ def best_cut(messages: Sequence[Message], wanted: int, most: int) -> int:
 
     A place where the assistant goes on is preferred: the summary is the user's, and stands alone there.
     """
-    legal = [at for at in range(1, min(most, len(messages)) + 1) if at == len(messages) or not has_results(messages[at])]
+    end = len(messages)
+    legal = [at for at in range(1, min(most, end) + 1) if at == end or not has_results(messages[at])]
     later = [at for at in legal if at >= wanted]
     for at in later:
-        if at < len(messages) and messages[at]["role"] == "assistant":
+        if at < end and messages[at]["role"] == "assistant":
             return at
 
     return later[0] if later else (legal[-1] if legal else 0)

@@ -7,14 +7,16 @@ import logging
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, final
 
-from ropewalk.kits.context.attempts import Attempts
+from ropewalk.edits import HistoryEdit
+from ropewalk.errors import ContextWindowOverflowException
+from ropewalk.kits.context.attempts import Attempts, Overflow
 from ropewalk.kits.context.proactive import is_due, threshold_of
 from ropewalk.kits.state import JSONState
 from ropewalk.markers import hookimpl
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.edits import ContextReason, ContextRequest, HistoryEdit
+    from ropewalk.kits.calls.edits import ContextReason, ContextRequest
 
 logger = logging.getLogger("ropewalk.context")
 
@@ -60,8 +62,9 @@ class ConversationManager(ABC):
             kwargs: For what later versions add.
 
         Raises:
-            Exception: It cannot be made smaller; after an overflow the error goes to the caller of the agent, and the
-                history is put back as it was. `raise e` is the usual one.
+            Exception: It cannot be made smaller. `raise e` is the usual one: it goes to the caller of the agent, and the
+                history is put back as it was before the turn that does not fit. Another kind of error goes to the
+                caller too, and takes back the edits of this call.
         """
 
     def state(self, agent: Agent) -> JSONState:
@@ -77,8 +80,7 @@ class ConversationManager(ABC):
             return None  # a run beside the conversation: agent.messages is not what it works on
 
         if reason == "overflow":
-            await self._after_overflow(request, agent)
-            return None
+            return await self._after_overflow(request, agent)
 
         _attempts.forget(agent)
         if reason == "after_invocation":
@@ -88,20 +90,36 @@ class ConversationManager(ABC):
                 await _done(self.reduce_context(agent))
             except Exception:
                 # the request still fits, as far as anybody knows: it is the provider's to refuse it
+                agent.messages.undo()
                 logger.exception("%s could not compress the history of agent %r", self.name, agent.name)
 
         return None
 
-    async def _after_overflow(self, request: ContextRequest, agent: Agent) -> None:
+    async def _after_overflow(self, request: ContextRequest, agent: Agent) -> list[HistoryEdit] | None:
         turn = _attempts.note(agent, agent.messages)
         try:
             await _done(self.reduce_context(agent, request.error))
-        except Exception:
+        except Exception as error:
             _attempts.forget(agent)
-            if list(agent.messages) != list(turn.messages):
-                agent.messages[:] = turn.messages
+            agent.messages.undo()
+            if not isinstance(error, ContextWindowOverflowException):
+                raise
 
-            raise
+            if error is not request.error and request.error is not None:
+                request.error.add_note(f"{self.name}: {error}")
+
+            return put_back(request, turn)
+
+        return None
+
+
+def put_back(request: ContextRequest, turn: Overflow) -> list[HistoryEdit]:
+    """The edit that ends a turn that does not fit: the count grows back, and the kernel raises the provider's error."""
+    if turn.number == 1:
+        return []
+
+    reason = "no reduction helped: as it was before"
+    return [HistoryEdit(request.ids[0], request.ids[-1], turn.messages, reason)]
 
 
 _attempts = Attempts()

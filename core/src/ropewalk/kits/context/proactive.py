@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ropewalk.edits import ContextRequest
+from ropewalk.kits.calls.edits import ContextRequest
 
 logger = logging.getLogger("ropewalk.context")
 

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from ropewalk.errors import ContextWindowOverflowException, RopewalkError
+from ropewalk.kits.calls.outcomes import ModelOutcome
 from ropewalk.kits.context.folding import Folding
 from ropewalk.kits.context.transcript import clipped, transcript
 from ropewalk.kits.messages.estimate import block_tokens
 from ropewalk.model import ModelRequest
-from ropewalk.outcomes import ModelOutcome
 
 PURPOSE: Final = "summarize"
 
@@ -32,6 +32,7 @@ Ask = Callable[[str], Awaitable[str]]
 
 _CHARS_PER_TOKEN: Final = 3  # on the safe side: an estimate of four would fill the window where tokens are short
 _LEAST_CHARS: Final = 600
+_UNKNOWN_ROOM: Final = 300_000
 _SHRINK: Final = (1, 3, 9)
 _WORDS: Final = (40, 600)
 
@@ -58,12 +59,12 @@ async def summary_of(folding: Folding, ask: Ask, window: int | None) -> str:
         Exception: What the summarizer raised.
     """
     room = room_of(window)
-    whole = len(transcript(folding.material))
+    whole = len(transcript(folding.material)) + len(folding.earlier or "")
     text = ""
     for divisor in _SHRINK:
-        most = (whole if room is None else min(room, whole)) // divisor
+        most = max(min(room, whole) // divisor, _LEAST_CHARS)
         try:
-            text = (await ask(prompt_of(folding, room if divisor == 1 else max(most, _LEAST_CHARS)))).strip()
+            text = (await ask(prompt_of(folding, most))).strip()
             break
         except ContextWindowOverflowException:
             if divisor == _SHRINK[-1]:
@@ -82,15 +83,15 @@ async def summary_of(folding: Folding, ask: Ask, window: int | None) -> str:
     return text
 
 
-def prompt_of(folding: Folding, most: int | None) -> str:
+def prompt_of(folding: Folding, most: int) -> str:
     """What the summarizer is asked, the conversation as text of at most `most` characters in it."""
     least, longest = _WORDS
     words = min(max(folding.tokens // 3, least), longest)
     earlier = ""
     if folding.earlier is not None:
-        text = folding.earlier if most is None else clipped(folding.earlier, most // 2)
+        text = clipped(folding.earlier, most // 2)
         earlier = f"<earlier-summary>\n{text}\n</earlier-summary>\n\n"
-        most = None if most is None else most - len(text)
+        most -= len(text)
 
     return (
         f"{earlier}<conversation>\n{transcript(folding.material, most)}\n</conversation>\n\n"
@@ -98,10 +99,10 @@ def prompt_of(folding: Folding, most: int | None) -> str:
     )
 
 
-def room_of(window: int | None) -> int | None:
+def room_of(window: int | None) -> int:
     """Characters of conversation that fit into a request of the summarizer, beside its prompt and its answer."""
     if window is None:
-        return None
+        return _UNKNOWN_ROOM
 
     tokens = window - min(window // 4, 4_000) - 500
     return max(tokens * _CHARS_PER_TOKEN, _LEAST_CHARS)

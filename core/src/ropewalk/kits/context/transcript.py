@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,11 +19,11 @@ _MEDIA: Final = ("image", "document", "video")
 def transcript(messages: Sequence[Message], most: int | None = None) -> str:
     """The messages as a text in which each block says who it is of.
 
-    Long blocks lose their middle. What is still longer than `most` then loses the middle of the whole.
+    To get down to `most` characters, long blocks lose their middle, and then the whole does.
 
     Args:
         messages: Part of a valid history.
-        most: Characters that the text may have; None for no limit but that of each block.
+        most: Characters that the text may have; None for every word.
     """
     names = {
         block["toolUse"]["toolUseId"]: block["toolUse"]["name"]
@@ -31,12 +32,12 @@ def transcript(messages: Sequence[Message], most: int | None = None) -> str:
         if "toolUse" in block
     }
     text = ""
-    for cap in _CAPS:
+    for cap in _CAPS if most is not None else (sys.maxsize,):
         text = "\n\n".join(line for message in messages for line in _lines(message, names, cap))
         if most is None or len(text) <= most:
-            return text
+            break
 
-    return clipped(text, most or 0)
+    return text if most is None else clipped(text, most)
 
 
 def clipped(text: str, most: int) -> str:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ropewalk.edits import HistoryEdit
 from ropewalk.errors import PluginError
+from ropewalk.kits.calls.edits import HistoryEdit
+from ropewalk.kits.calls.outcomes import Stop
 from ropewalk.kits.hooks.blueprint import Link
 from ropewalk.kits.hooks.signatures import where
-from ropewalk.outcomes import Stop
 
 
 def _is_model(answer: Any) -> bool:

@@ -18,8 +18,10 @@ from ropewalk.kits.hooks.tracing import traced
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
-    from ropewalk.edits import ContextReason, ContextRequest, HistoryEdit
-    from ropewalk.invocation import CallOptions, Cycle, Denied, Invocation
+    from ropewalk.kits.calls.edits import ContextReason, ContextRequest, HistoryEdit
+    from ropewalk.kits.calls.invocation import CallOptions, Cycle, Denied, Invocation
+    from ropewalk.kits.calls.outcomes import Failure, ModelOutcome, Retry, Stop, ToolsOutcome
+    from ropewalk.kits.calls.verdicts import Guide, Moment, Refuse
     from ropewalk.kits.events import Event
     from ropewalk.kits.hooks.tracing import HookCall
     from ropewalk.kits.log.fold import LogState
@@ -27,10 +29,8 @@ if TYPE_CHECKING:
     from ropewalk.kits.result import AgentResult
     from ropewalk.kits.suspension import Suspension
     from ropewalk.model import Model, ModelRequest
-    from ropewalk.outcomes import Failure, ModelOutcome, Retry, Stop, ToolsOutcome
     from ropewalk.tools import Tool, ToolBatch, ToolCall
     from ropewalk.types import ContentBlock, Message, ToolResult
-    from ropewalk.verdicts import Guide, Moment, Refuse
 
 
 S = TypeVar("S")

@@ -11,12 +11,12 @@ import copy
 from typing import Any, Final, TypeVar
 
 from ropewalk.errors import PluginError
+from ropewalk.kits.calls.outcomes import ModelOutcome
+from ropewalk.kits.calls.verdicts import Guide, Moment, Refuse, Replace
 from ropewalk.kits.hooks import verbs
 from ropewalk.kits.hooks.blueprint import Link, Links
 from ropewalk.kits.hooks.policy import policies
 from ropewalk.kits.hooks.signatures import where
-from ropewalk.outcomes import ModelOutcome
-from ropewalk.verdicts import Guide, Moment, Refuse, Replace
 
 S = TypeVar("S")
 

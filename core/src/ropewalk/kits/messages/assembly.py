@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from ropewalk.errors import IncompleteStreamError, MalformedStreamError
+from ropewalk.kits.calls.outcomes import NO_USAGE, ModelOutcome
 from ropewalk.kits.events import ToolInputDelta
 from ropewalk.kits.json_values import clean_text, strict_json
-from ropewalk.outcomes import NO_USAGE, ModelOutcome
 from ropewalk.types import ContentBlock, Message, StreamEvent, Usage
 
 _SHOWN: Final = 80

@@ -34,6 +34,12 @@ class MessageList(list[Message]):
         if self.before_edit is None:
             self.before_edit = list(self)
 
+    def undo(self) -> None:
+        """Takes back the edits that are staged."""
+        before, self.before_edit = self.before_edit, None
+        if before is not None:
+            list.__setitem__(self, slice(None), before)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Copies and pickles are plain lists: what is copied is the conversation, not its owner's bookkeeping."""
         return (list, (list(self),))

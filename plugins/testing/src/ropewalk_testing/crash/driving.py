@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ropewalk import Agent
     from ropewalk_testing.crash.scenario import Scenario
 
-SESSION: Final = "crash"
-KEY: Final = LogKey(SESSION, "default")
 _MOST_CALLS: Final = 100
 
 
@@ -32,10 +30,16 @@ class Job:
     Attributes:
         store_factory: Opens the store that a folder stands for.
         scenario: The run.
+        name: Begins the session ids, so that stores which are one database hold all runs.
     """
 
     store_factory: Callable[[Path], LogStore]
     scenario: Scenario
+    name: str
+
+    def key(self, folder: Path) -> LogKey:
+        """The log of the run in a folder."""
+        return LogKey(f"{self.name}-{folder.parent.name}-{folder.name}", "default")
 
 
 def act(job: Job, folder: Path, point: KillPoint | None, phase: int) -> None:
@@ -50,15 +54,16 @@ def act(job: Job, folder: Path, point: KillPoint | None, phase: int) -> None:
     place = folder / "store"
     place.mkdir(exist_ok=True)
     store = KillingStore(job.store_factory(place), point)
-    found = store.read(KEY)
+    key = job.key(folder)
+    found = store.read(key)
     before = found.records if found is not None else []
     _save(folder / f"{phase}-before.json", [record.to_dict() for record in before])
 
-    manager = SessionManager(SESSION, store, job.scenario.retention)
+    manager = SessionManager(key.session_id, store, job.scenario.retention)
     agent = job.scenario.agent(manager, EffectJournal(folder / "effects", phase))
     asyncio.run(drive(agent, job.scenario, before))
 
-    after = store.read(KEY)
+    after = store.read(key)
     logged = fold(LogState(), after.records if after is not None else [])
     _save(
         folder / f"{phase}-end.json",

@@ -43,7 +43,8 @@ def run(
 
     Args:
         store_factory: Opens the store that a folder stands for: a function at the top level of a module, or a
-            `functools.partial` of one. It is called in every process with the same folder for the same run.
+            `functools.partial` of one. It is called in every process, with the same folder for the same run; a store
+            that needs none (a database) may ignore it, for each run has a session id of its own.
         scenario: The run.
         sample: Kills at so many places only, chosen by `seed`; None for all.
         seed: Chooses the sample, and where the second process is killed.
@@ -62,12 +63,17 @@ def run(
         raise RuntimeError("the crash kit forks processes, which this system cannot: run it on Linux or macOS")
 
     began = time.monotonic()
-    job = Job(store_factory, scenario or Scenario())
+    job = Job(store_factory, scenario or Scenario(), f"crash-{os.urandom(4).hex()}")
     options = {"sample": sample, "seed": seed, "crashes": crashes, "torn": torn}
     with tempfile.TemporaryDirectory(prefix="ropewalk-crash-") as temporary:
         place = Path(temporary) if folder is None else folder
         started = [_start(job, {**options, "part": (n, processes)}, place / f"part{n}") for n in range(processes)]
-        reports = [_report(process, answer) for process, answer in started]
+        try:
+            reports = [_report(process, answer) for process, answer in started]
+        finally:
+            for process, _ in started:
+                process.kill()
+                process.wait()
 
     whole = Report(points=reports[0].points)
     for report in reports:

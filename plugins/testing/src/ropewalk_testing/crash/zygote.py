@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ropewalk.kits.sessions import SessionManager
-from ropewalk_testing.crash.driving import SESSION, Job, act, drive
+from ropewalk_testing.crash.driving import Job, act, drive
 from ropewalk_testing.crash.effects import EffectJournal
 from ropewalk_testing.crash.judging import Case, problems
 from ropewalk_testing.crash.killing import KillPoint, Step, kill_points
@@ -119,7 +119,11 @@ class Zygote:
             ChildFailedError: The run fails even so.
         """
         folder = self._fresh("baseline")
-        in_child(lambda: act(self._job, folder, None, 0), folder / "error")
+        try:
+            in_child(lambda: act(self._job, folder, None, 0), folder / "error")
+        except ChildFailedError as error:
+            raise ChildFailedError(f"nobody was killed, and already: {error}") from None
+
         self._baseline = _load(folder / "0-end.json")
         case = Case(
             self._job.scenario, self._baseline, self._baseline, [], EffectJournal(folder / "effects").read()
@@ -221,7 +225,7 @@ def warm(folder: Path) -> None:
     """Runs the kit's own scenario over a store in memory, so that children find everything imported."""
     folder.mkdir()
     scenario = Scenario()
-    agent = scenario.agent(SessionManager(SESSION, MemoryLogStore()), EffectJournal(folder / "effects"))
+    agent = scenario.agent(SessionManager("warm", MemoryLogStore()), EffectJournal(folder / "effects"))
     asyncio.run(drive(agent, scenario, []))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ropewalk import Agent, Record
 from ropewalk.kits.log.records import SCHEMA_VERSION
-from ropewalk.kits.sessions import LogKey, LogStore, SessionException, SessionManager
+from ropewalk.kits.sessions import LogStore, SessionException, SessionManager
 from ropewalk_testing.history import assert_valid_history
 from ropewalk_testing.scripted import ScriptedModel
 from ropewalk_testing.store_conformance.base import KEY, Conformance, note, notes
@@ -103,7 +103,7 @@ class Mending(Conformance):
         assert self.records(store) == notes(4)
 
     @pytest.mark.parametrize("of_a_tool", [False, True], ids=["prompt", "tool_result"])
-    async def test_what_a_guardrail_redacts_is_nowhere(self, store: LogStore, of_a_tool: bool) -> None:  # noqa: FBT001
+    async def test_what_a_guardrail_redacts_is_nowhere(self, store: LogStore, of_a_tool: bool) -> None:
         """Neither the prompt nor a tool's result; the log still adds up to the agent."""
         redacting = turn(
             raw=[

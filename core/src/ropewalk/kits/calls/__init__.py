@@ -1,0 +1,1 @@
+"""What the calls of hooks carry and return."""
