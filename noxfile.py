@@ -201,6 +201,15 @@ def versions(session: nox.Session, dependencies: str) -> None:
 
 
 @nox.session(requires=["build"], tags=["full"])
+def crash(session: nox.Session) -> None:
+    """Kills runs before and after every record that they write, on every store, and goes on in another process."""
+    install_everything(session)
+    arguments = ["tests/crash", "plugins/testing/tests/crash", "--services"]
+    everything = {**SHARED_OPTIONS["env"], "ROPEWALK_CRASH": "all"}
+    session.run("python", "-m", "pytest", *arguments, *session.posargs, env=everything)
+
+
+@nox.session(requires=["build"], tags=["full"])
 def bench(session: nox.Session) -> None:
     """One short round of the benchmarks: whether they run, and whether a bar is missed by far."""
     session.install(*(wheel(folder) for folder in FOLDERS))

@@ -72,9 +72,12 @@ class Ropewalk(Driver):
         """As the base says."""
         options: dict[str, Any] = {}
         if store is not None:  # the peers keep the whole conversation too
+            options["plugins"] = ["-window"]
+
+        if store:
             from ropewalk import FileSessionManager
 
-            options = {"session_manager": FileSessionManager("s", store), "plugins": ["-window"]}
+            options["session_manager"] = FileSessionManager("s", store)
 
         given = list(history) or None
         return self._agent(model=model, tools=list(tools), messages=given, callback_handler=None, **options)
@@ -104,6 +107,10 @@ class Ropewalk(Driver):
             pieces += "data" in event
 
         return pieces
+
+    async def open_memory(self) -> Any:
+        """As the base says."""
+        return ""
 
     async def open_store(self, path: str) -> Any:
         """As the base says."""

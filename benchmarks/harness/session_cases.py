@@ -1,7 +1,8 @@
-"""What keeping a session costs: a turn beside one without, late turns beside early ones, opening a long conversation."""
+"""What keeping a session costs: a turn beside one without, late turns beside early ones, opening one."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 from pathlib import Path
@@ -36,8 +37,8 @@ async def session_turn(driver: Driver, turns: int = 1000) -> Numbers:
     sizes: list[int] = []
     with tempfile.TemporaryDirectory(prefix=f"bench-{driver.name}-") as folder:
         store = await driver.open_store(folder)
-        agent = driver.agent(driver.model(Script()), [], store=store)
-        without = driver.agent(driver.model(Script()), [], store=await driver.open_memory())
+        agent = driver.agent(driver.model(Script(cycles=0)), [], store=store)
+        without = driver.agent(driver.model(Script(cycles=0)), [], store=await driver.open_memory())
         for each in (agent, without):
             await driver.prepare(each)
 
@@ -51,7 +52,7 @@ async def session_turn(driver: Driver, turns: int = 1000) -> Numbers:
 
     span = min(_SPAN, turns // 3)
     early, late = slice(span, 2 * span), slice(-span, None)
-    more = [after - before for before, after in zip(sizes, sizes[1:], strict=False)]
+    more = [after - before for before, after in itertools.pairwise(sizes)]
     return {
         "cpu_us": median(kept[late]) * MICRO,
         "without_cpu_us": median(plain[late]) * MICRO,
@@ -66,7 +67,7 @@ async def session_open(driver: Driver, messages: int = 10_000) -> Numbers:
     """Opening a conversation of so many messages, and going on with it."""
     with tempfile.TemporaryDirectory(prefix=f"bench-{driver.name}-") as folder:
         store = await driver.open_store(folder)
-        agent = driver.agent(driver.model(Script()), [], store=store)
+        agent = driver.agent(driver.model(Script(cycles=0)), [], store=store)
         await driver.prepare(agent)
         for _ in range(messages // 2):
             await _turn(driver, agent)
@@ -75,7 +76,7 @@ async def session_open(driver: Driver, messages: int = 10_000) -> Numbers:
         cpus: list[float] = []
         for _ in range(_OPENINGS):
             with Clock() as clock:
-                opened = driver.agent(driver.model(Script()), [], store=store)
+                opened = driver.agent(driver.model(Script(cycles=0)), [], store=store)
                 await driver.prepare(opened)
 
             walls.append(clock.wall)

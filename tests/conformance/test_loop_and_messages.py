@@ -252,7 +252,7 @@ def test_a_thousand_tool_turns_complete_at_constant_depth(ask, make_agent):
         return "deeper"
 
     model = ScriptedModel([use("dig", {}) for _ in range(1000)] + ["bottom"], record=False)
-    agent, _ = make_agent(model, tools=[dig])
+    agent, _ = make_agent(model, tools=[dig], plugins=["-window"])
 
     result = ask(agent, "go")
 

@@ -11,11 +11,11 @@ from ropewalk_testing import crash
 
 pytest.importorskip("ropewalk_session_file")
 
-WHOLE = crash.Scenario()
+WHOLE = crash.Scenario(subagents=2, plugins=("subagents",))
 
 
 def open_store(folder, durability="process"):
-    from ropewalk_session_file import FileLogStore  # noqa: PLC0415 - in the process that is killed
+    from ropewalk_session_file import FileLogStore
 
     return FileLogStore(folder, durability=durability)
 

@@ -12,11 +12,11 @@ pytest.importorskip("ropewalk_session_s3")
 boto3 = pytest.importorskip("boto3")
 pytest.importorskip("moto")
 
-WHOLE = crash.Scenario()
+WHOLE = crash.Scenario(subagents=2, plugins=("subagents",))
 
 
 def open_bucket(folder, endpoint_url):
-    from ropewalk_session_s3 import S3LogStore  # noqa: PLC0415 - in the process that is killed
+    from ropewalk_session_s3 import S3LogStore
 
     return S3LogStore("crashes", region_name="us-east-1", endpoint_url=endpoint_url)
 

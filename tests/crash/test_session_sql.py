@@ -11,11 +11,11 @@ from ropewalk_testing import crash
 pytest.importorskip("ropewalk_session_sql")
 pytest.importorskip("sqlalchemy")
 
-WHOLE = crash.Scenario()
+WHOLE = crash.Scenario(subagents=2, plugins=("subagents",))
 
 
 def open_sqlite(folder):
-    from ropewalk_session_sql import SQLLogStore  # noqa: PLC0415 - in the process that is killed
+    from ropewalk_session_sql import SQLLogStore
 
     return SQLLogStore(f"sqlite:///{folder / 'sessions.db'}")
 
@@ -33,7 +33,7 @@ def test_two_crashes_in_a_row_are_survived(sample):
 
 
 def open_postgres(folder, url):
-    from ropewalk_session_sql import SQLLogStore  # noqa: PLC0415 - in the process that is killed
+    from ropewalk_session_sql import SQLLogStore
 
     return SQLLogStore(url)
 

@@ -168,7 +168,9 @@ def test_any_object_with_the_two_methods_becomes_a_plugin():
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"), [(Plain(), True), (Plain, False), (Noting(), True), (3, False), ("auto", False)], ids=repr
+    ("value", "expected"),
+    [(Plain(), True), (Plain, False), (Noting(), True), (3, False), ("auto", False)],
+    ids=["object", "class", "manager", "number", "text"],
 )
 def test_a_manager_is_known_by_its_methods(value, expected):
     assert is_manager(value) is expected

@@ -31,11 +31,17 @@ def endpoint():
 
 
 @pytest.fixture
-def options(endpoint, monkeypatch):
+def credentials():
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_EC2_METADATA_DISABLED"):
+            patch.setenv(name, "true")
+
+        yield
+
+
+@pytest.fixture
+def options(endpoint, credentials):
     """A new bucket, as arguments of stores and managers."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     name = f"bucket-{next(numbers)}"
     store = S3LogStore(name, region_name="us-east-1", endpoint_url=endpoint)
     store._bucket._client().create_bucket(Bucket=name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+from types import MappingProxyType
 
 import pytest
 
@@ -21,7 +22,9 @@ class TestContract(PluginContract):
 
 class Echo:
     tool_name = "echo"
-    tool_spec = {"name": "echo", "description": "Says it again.", "inputSchema": {"json": {"type": "object"}}}
+    tool_spec = MappingProxyType(
+        {"name": "echo", "description": "Says it.", "inputSchema": {"json": {"type": "object"}}}
+    )
 
     async def invoke(self, call):
         content = [{"json": call.tool_use["input"]}]
@@ -61,7 +64,11 @@ def test_of_two_agents_on_one_session_the_second_writer_gets_a_conflict(url, mak
         second("from y")
 
     first("x again")
-    texts = [block["text"] for message in make_agent(SQLSessionManager("order-17", url), []).messages for block in message["content"]]
+    texts = [
+        block["text"]
+        for message in make_agent(SQLSessionManager("order-17", url), []).messages
+        for block in message["content"]
+    ]
     assert texts == ["from x", "1", "x again", "2"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from types import MappingProxyType
 
 import pytest
 
@@ -31,7 +32,7 @@ class Cutting:
     """A tool that costs the agent its connection."""
 
     tool_name = "cut"
-    tool_spec = {"name": "cut", "description": "Cuts.", "inputSchema": {"json": {"type": "object"}}}
+    tool_spec = MappingProxyType({"name": "cut", "description": "Cuts.", "inputSchema": {"json": {"type": "object"}}})
     effect = "irreversible"
 
     def __init__(self, cut):
@@ -58,12 +59,16 @@ async def test_a_connection_lost_in_a_run_ends_it_and_the_next_call_writes_what_
     assert tool.calls == 1
     again = make_agent(SQLSessionManager("order-17", url), [])
     assert again.messages == agent.messages
-    assert [block["toolResult"]["status"] for block in again.messages[2]["content"] if "toolResult" in block] == ["success"]
+    assert [block["toolResult"]["status"] for block in again.messages[2]["content"] if "toolResult" in block] == [
+        "success"
+    ]
     again.session_manager.close()
     manager.close()
 
 
-async def test_a_lease_is_lost_with_its_connection_and_taken_again_by_the_next_commit(store, open_store, key, records, cut):
+async def test_a_lease_is_lost_with_its_connection_and_taken_again_by_the_next_commit(
+    store, open_store, key, records, cut
+):
     lease = await store.lease(key)
     end = await store.append(key, records(1), 0)
     cut()
@@ -117,7 +122,7 @@ async def test_a_lease_that_was_given_up_while_it_was_taken_is_free(store, open_
 async def test_a_server_that_is_away_is_a_session_error(postgres, key, records):
     store = SQLLogStore("postgresql://postgres:geheim@127.0.0.1:1/none")
     for act in (lambda: store.append(key, records(1), 0), lambda: store.lease(key)):
-        with pytest.raises(SessionException, match="127.0.0.1") as caught:
+        with pytest.raises(SessionException, match=r"127\.0\.0\.1") as caught:
             await act()
 
         assert "geheim" not in str(caught.value)
@@ -132,7 +137,10 @@ async def test_a_running_agent_holds_one_connection_and_gives_it_back(postgres, 
     lease = await store.lease(key)
     await store.append(key, records(1), 0)
     name = url.rpartition("/")[2]
-    locks = "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE locktype = 'advisory' AND datname = %s"
+    locks = (
+        "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database "
+        "WHERE locktype = 'advisory' AND datname = %s"
+    )
     assert postgres.query(locks, name) == [(1,)]
 
     await lease.release()

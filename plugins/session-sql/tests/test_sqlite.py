@@ -7,6 +7,7 @@ import os
 import sqlite3
 import stat
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -69,10 +70,10 @@ async def test_a_file_that_is_no_database_is_damage_and_stays_as_it_is(store, ke
     file.write_bytes(b"no database at all, but long enough to look at" * 100)
     before = file.read_bytes()
 
-    with pytest.raises(SessionDamagedError, match="sessions.sqlite3"):
+    with pytest.raises(SessionDamagedError, match=r"sessions\.sqlite3"):
         store.read(key)
 
-    with pytest.raises(SessionDamagedError, match="sessions.sqlite3"):
+    with pytest.raises(SessionDamagedError, match=r"sessions\.sqlite3"):
         await store.append(key, records(1), 0)
 
     assert file.read_bytes() == before
@@ -173,15 +174,20 @@ async def test_a_database_in_memory_lives_as_long_as_its_store(key, records):
     store.close()
 
 
+def handles():
+    folder = Path("/proc/self/fd")
+    return len(list(folder.iterdir())) if folder.is_dir() else 0
+
+
 async def test_no_handle_is_left_open_after_runs(sqlite_url, make_agent):
     manager = SQLSessionManager("order-17", sqlite_url)
     agent = make_agent(manager, ["a", "b", "c"])
     await agent.invoke_async("Hi.")
-    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    before = handles()
     await agent.invoke_async("Hi.")
     await agent.invoke_async("Hi.")
 
-    assert (len(os.listdir("/proc/self/fd")) if before else 0) == before
+    assert handles() == before
     manager.close()
 
 
@@ -230,7 +236,9 @@ def test_locks_of_other_logs_survive_the_release_of_one(tmp_path):
     locks.free(name, 1)
     pid = os.fork()
     if pid == 0:
-        os._exit(0 if (locks.take(name, 1, shared_file=True), locks.take(name, 2, shared_file=True)) == (True, False) else 1)
+        os._exit(
+            0 if (locks.take(name, 1, shared_file=True), locks.take(name, 2, shared_file=True)) == (True, False) else 1
+        )
 
     assert os.waitpid(pid, 0)[1] == 0
     locks.free(name, 2)

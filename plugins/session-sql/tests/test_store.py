@@ -230,7 +230,7 @@ async def test_a_newer_versions_record_is_refused_by_name(store, key, records):
     newer = json.dumps({**records(1)[0].to_dict(), "v": 99})
     spoil(store, "UPDATE ropewalk_records SET record = ?", newer)
 
-    with pytest.raises(SessionException, match="version 99.*upgrade") as caught:
+    with pytest.raises(SessionException, match=r"version 99.*upgrade") as caught:
         store.read(key)
 
     assert not isinstance(caught.value, SessionDamagedError)
@@ -241,7 +241,7 @@ async def test_a_damaged_row_is_named_and_left_alone(store, key, records, text):
     await store.append(key, records(3), 0)
     spoil(store, "UPDATE ropewalk_records SET record = ? WHERE seq = 1", text)
 
-    with pytest.raises(SessionDamagedError, match="order-17.*record"):
+    with pytest.raises(SessionDamagedError, match=r"order-17.*record"):
         store.read(key)
 
     assert store._database.call(lambda t: t.rows("SELECT record FROM ropewalk_records WHERE seq = 1"))[0][0] == text
@@ -260,7 +260,7 @@ async def test_the_tables_of_a_newer_version_are_refused(store, open_store, key,
     await store.append(key, records(1), 0)
     spoil(store, "UPDATE ropewalk_schema SET version = 99")
 
-    with pytest.raises(SessionException, match="version 99.*upgrade"):
+    with pytest.raises(SessionException, match=r"version 99.*upgrade"):
         open_store().read(key)
 
 
@@ -282,7 +282,7 @@ async def test_stores_that_open_at_once_make_the_tables_once(open_store, key, re
     def touch(number):
         try:
             asyncio.run(open_store().append(LogKey("s", str(number)), records(1), 0))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - shown by the test
             failures.append(error)
 
     threads = [threading.Thread(target=touch, args=(number,)) for number in range(6)]
@@ -324,7 +324,7 @@ async def test_a_store_can_be_used_after_a_fork(store, open_store, key, records)
         finally:
             os._exit(code)
 
-    assert os.waitpid(pid, 0)[1] == 0
+    assert os.waitpid(pid, 0)[1] == 0  # noqa: ASYNC222 - nothing else runs in this loop
     assert [record.run for record in store.read(key).records] == ["run_1", "run_child"]
     await store.append(key, records(1, after=1), store.read(key).position)
     assert len(open_store().read(key).records) == 3

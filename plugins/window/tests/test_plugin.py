@@ -100,9 +100,34 @@ def test_the_default_gives_way_to_a_manager_among_the_plugins(chat):
     assert len(agent.messages) == 102
 
 
-@pytest.mark.parametrize("value", ["sliding", 3, object(), SlidingWindowConversationManager, Plain], ids=str)
+@pytest.mark.parametrize(
+    "value",
+    ["sliding", 3, object(), SlidingWindowConversationManager, Plain],
+    ids=["text", "number", "object", "class", "class without base"],
+)
 def test_what_is_no_manager_is_refused_with_what_to_give(value):
     with pytest.raises(ValueError, match="conversation_manager") as caught:
         agent_of([], conversation_manager=value)
 
     assert "SlidingWindowConversationManager" in str(caught.value)
+
+
+class Untouchable:
+    """A request whose conversation nobody may look at."""
+
+    def __init__(self, length):
+        self.ids = range(length)
+
+    def __getattr__(self, name):
+        raise AssertionError(f"looked at request.{name}")
+
+
+@pytest.mark.parametrize("reason", ["before_model", "after_tools", "after_invocation"])
+async def test_an_agent_that_reaches_no_bound_pays_for_a_comparison(reason):
+    window = WindowPlugin()
+    assert await window.manage_context(Untouchable(40), reason, None) is None
+
+
+async def test_beyond_a_bound_the_conversation_is_looked_at():
+    with pytest.raises(AttributeError):  # of the agent, which is None here
+        await WindowPlugin().manage_context(Untouchable(41), "after_invocation", None)

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 def count_tokens(run: Run) -> int:
     """Tokens of the run's next request."""
-    history, agent = run.history, run.agent
-    return history.tokens.of(
-        history.messages, history.version, lambda: tokens_around(agent.system_blocks, agent.tool_registry.specs)
-    )
+    history = run.history
+    return history.tokens.of(history.messages, history.version, lambda: _around(run))
+
+
+def _around(run: Run) -> int:
+    return tokens_around(run.agent.system_blocks, run.agent.tool_registry.specs)
 
 
 async def manage(run: Run, reason: ContextReason, error: Exception | None = None) -> None:
@@ -27,16 +29,18 @@ async def manage(run: Run, reason: ContextReason, error: Exception | None = None
     """
     history = run.history
     window = getattr(run.agent.current_model, "context_window", None)
-    request = ContextRequest(history.view(), history.ids, lambda: count_tokens(run), window, error)
+    request = ContextRequest(history.messages, history.ids, lambda: count_tokens(run), window, error)
     try:
         history.messages.locked = False
         async for plugin, edits in run.hooks.manage_context(request, reason, run.agent):
-            changed = history.adopt_edits(plugin, f"{reason}: agent.messages was edited")
+            history.adopt_edits(plugin, f"{reason}: agent.messages was edited")
             for edit in edits:
                 history.splice(edit, plugin)
 
-            if edits or changed:
-                request.messages, request.ids = history.view(), history.ids
+            request.ids = history.ids
+    except BaseException:
+        history.messages.undo()
+        raise
     finally:
         history.messages.locked = True
 
@@ -48,6 +52,7 @@ async def reduce(run: Run, error: Exception) -> bool:
     if not run.hooks.plan.manage_context:
         return False
 
-    before = count_tokens(run)
+    tokens, history = run.history.tokens, run.history
+    before = tokens.size(history.messages, history.version, lambda: _around(run))
     await manage(run, "overflow", error)
-    return count_tokens(run) < before
+    return tokens.size(history.messages, history.version, lambda: _around(run)) < before

@@ -231,7 +231,6 @@ async def _run(run: Run, invocation: Invocation) -> AgentResult | Denied:
 
         mark = refusal
 
-    version = history.version
     done = False
     try:
         await run.commit()
@@ -246,7 +245,7 @@ async def _run(run: Run, invocation: Invocation) -> AgentResult | Denied:
         run.result = None if run.paused is not None else result
         return result
     finally:
-        if mark is not None and not done and not run.contributed and history.version == version:
+        if mark is not None and not done and not run.contributed:
             history.rollback(mark)
 
 

@@ -93,10 +93,14 @@ def _kept(messages: list[Message]) -> set[int]:
     return pinned_places(messages) | newest_turn(messages) | (set() if task is None else {task})
 
 
+def _end(messages: list[Message]) -> int:
+    """How many messages there are without the turn in which the model asks for this."""
+    return len(messages) - 2 if len(messages) > 1 and has_results(messages[-1]) else len(messages)
+
+
 def _folding(wish: Wish, messages: list[Message]) -> Folding:
     size = len(messages)
-    newest = size - 2 if size > 1 and has_results(messages[-1]) else size - 1
-    most = min(size - wish.keep_recent, newest)
+    most = _end(messages) - wish.keep_recent
     if wish.ratio is not None:
         most = min(most, max(1, int(size * wish.ratio)))
 
@@ -125,7 +129,7 @@ def _folding(wish: Wish, messages: list[Message]) -> Folding:
 def _blanked(wish: Wish, messages: list[Message]) -> Change:
     kept = _kept(messages)
     out, removed = list(messages), []
-    for place, message in enumerate(messages[: max(len(messages) - wish.keep_recent, 0)]):
+    for place, message in enumerate(messages[: max(_end(messages) - wish.keep_recent, 0)]):
         summary, _ = unfolded(message)
         if place in kept or summary is not None:
             continue
@@ -181,7 +185,7 @@ def _pinned(wish: Wish, messages: list[Message]) -> list[Message]:
 
 
 def _selected(wish: Wish, messages: list[Message]) -> list[int]:
-    end = len(messages) - 2 if messages and has_results(messages[-1]) else len(messages)  # without the call itself
+    end = _end(messages)
     if isinstance(wish.select, list):
         return [place for place in wish.select if place < end]
 

@@ -52,7 +52,10 @@ def tools() -> list[Tool]:
     ]
 
 
-_KEEP: Final = {"type": "integer", "description": f"Latest messages that stay as they are; default {KEEP_RECENT}."}
+_KEEP: Final = {
+    "type": "integer",
+    "description": f"Latest messages before this call that stay as they are; default {KEEP_RECENT}.",
+}
 _RATIO: Final = {"type": "number", "description": "Share of the messages to summarize at most, such as 0.5."}
 _FILTER: Final = {"type": "string", "description": "Only messages that contain this text."}
 _SELECT: Final = {

@@ -85,9 +85,9 @@ def read_all(descriptor: int, start: int = 0) -> bytes:
 
 def write_all(descriptor: int, data: bytes) -> None:
     """Writes all of it at the file's end."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
+    written = os.write(descriptor, data)
+    while written < len(data):
+        written += os.write(descriptor, memoryview(data)[written:])
 
 
 def sync_folder(folder: Path) -> None:

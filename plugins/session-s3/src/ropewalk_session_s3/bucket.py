@@ -106,7 +106,9 @@ class Bucket:
         condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
         for _ in range(_CONFLICTS):
             try:
-                answer = self._call(lambda client, bucket: client.put_object(Bucket=bucket, Key=key, Body=body, **condition))
+                answer = self._call(
+                    lambda client, bucket: client.put_object(Bucket=bucket, Key=key, Body=body, **condition)
+                )
             except _Refused as refused:
                 if refused.code == "ConditionalRequestConflict":
                     continue  # another write of the same object was under way: it is to be asked again
@@ -186,8 +188,8 @@ class Bucket:
             raise _Refused(error.response) from error
         except (BotoCoreError, OSError, ValueError) as error:
             raise SessionException(
-                f"{self} cannot be reached ({type(error).__name__}: {error}): see that network, credentials, region and "
-                "endpoint are right"
+                f"{self} cannot be reached ({type(error).__name__}: {error}): see that network, credentials, region "
+                "and endpoint are right"
             ) from error
 
     def _error(self, refused: _Refused) -> SessionException:
@@ -211,7 +213,6 @@ class Bucket:
         return mine.client
 
     def _made(self) -> Any:
-        import boto3
         from botocore.config import Config
 
         config = Config(
@@ -224,7 +225,7 @@ class Bucket:
         if self._config is not None:
             config = config.merge(self._config)
 
-        session = self._session or boto3.Session()
+        session = self._session or _new_session()
         region = self._region or session.region_name
         return session.client("s3", region_name=region, endpoint_url=self._endpoint, config=config)
 
@@ -249,6 +250,24 @@ class _OfProcess:
         self.pid = os.getpid()
         self.guard = threading.Lock()
         self.client: Any = None
+
+
+_loaders: Final[dict[Any, Any]] = {}
+
+
+def _new_session() -> Session:
+    """A session. boto3's description of S3 is read once per process: reading it is most of what a client costs."""
+    import boto3
+    import botocore.session
+    from botocore.loaders import create_loader
+
+    inner = botocore.session.get_session()
+    path = inner.get_config_variable("data_path")
+    loader = _loaders.setdefault(path, create_loader(path))
+    inner.register_component("data_loader", loader)
+    session = boto3.Session(botocore_session=inner)
+    loader.search_paths[:] = dict.fromkeys(loader.search_paths)  # each session adds boto3's own folder
+    return session
 
 
 def _fetched(client: Any, bucket: str, key: str) -> tuple[Any, bytes]:

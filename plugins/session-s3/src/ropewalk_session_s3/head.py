@@ -69,7 +69,8 @@ class Head:
             value = json.loads(body)
             if value["v"] > VERSION:
                 raise SessionException(
-                    f"{what} is of version {value['v']}, and this is {VERSION}: pip install --upgrade ropewalk-session-s3"
+                    f"{what} is of version {value['v']}, and this is {VERSION}: "
+                    "pip install --upgrade ropewalk-session-s3"
                 )
 
             lease = value["lease"]
@@ -81,7 +82,9 @@ class Head:
                 float(lease["seconds"]) if lease is not None else 0.0,
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SessionDamagedError(f"{what} is damaged ({error}): restore it from a backup; nothing was changed") from error
+            raise SessionDamagedError(
+                f"{what} is damaged ({error}): restore it from a backup; nothing was changed"
+            ) from error
 
     def leased(self, seconds: float) -> Head:
         """The same with a lease of this process."""

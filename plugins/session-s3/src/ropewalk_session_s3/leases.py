@@ -1,4 +1,4 @@
-"""Leases: the head of a log says who writes. They last 30 seconds and are renewed every 10 by one thread per process."""
+"""Leases: the head of a log says who writes. They last 30 seconds; one thread per process renews them every 10."""
 
 from __future__ import annotations
 
@@ -44,7 +44,19 @@ class S3Lease:
         etag: The ETag of the head that is there; None when there is none.
     """
 
-    __slots__ = ("__weakref__", "_begun", "_bucket", "_etag", "_guard", "_lost", "_name", "_process", "_sent", "_what", "head")
+    __slots__ = (
+        "__weakref__",
+        "_begun",
+        "_bucket",
+        "_etag",
+        "_guard",
+        "_lost",
+        "_name",
+        "_process",
+        "_sent",
+        "_what",
+        "head",
+    )
 
     def __init__(self, bucket: Bucket, name: str, what: str, head: Head, etag: str | None) -> None:
         self.head = head

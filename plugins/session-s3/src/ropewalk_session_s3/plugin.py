@@ -63,7 +63,8 @@ class S3SessionPlugin:
         if self.manager is None:
             logger.warning(
                 "plugin 'session-s3' lacks session_id or bucket, so that nothing of agent %r is kept: give it "
-                'plugins=[("session-s3", {"session_id": ..., "bucket": ...})], or session_manager=S3SessionManager(...)',
+                'plugins=[("session-s3", {"session_id": ..., "bucket": ...})], or '
+                "session_manager=S3SessionManager(...)",
                 agent.agent_id,
             )
             return None

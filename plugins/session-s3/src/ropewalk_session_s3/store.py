@@ -171,8 +171,9 @@ class S3LogStore:
         folders: dict[str, list[Listed]] = {}
         prefix = self._prefix if session_id is None else f"{self._prefix}{safe_name(session_id)}/"
         for listed in self._bucket.listed(prefix):
-            session, agent, *rest = listed.key.removeprefix(self._prefix).split("/", 2)
-            if rest:
+            session, _, rest = listed.key.removeprefix(self._prefix).partition("/")
+            agent, slash, _ = rest.partition("/")
+            if slash:
                 folders.setdefault(f"{self._prefix}{session}/{agent}/", []).append(listed)
 
         return folders

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 STEPS: Final[Sequence[Sequence[str]]] = (
     (
-        # Records are numbered from `first` to before `next`. Who moves `next` on from where he believes it to be has the
-        # right to write there. `id` is random: a log that was deleted and begun again is another one.
+        # Records are numbered from `first` to before `next`. Who moves `next` on from where he believes it to be has
+        # the right to write there. `id` is random: a log that was deleted and begun again is another one.
         """CREATE TABLE ropewalk_logs (
             id {bigint} NOT NULL PRIMARY KEY,
             digest TEXT NOT NULL UNIQUE,

@@ -91,7 +91,9 @@ class SQLiteDatabase:
         try:
             taken = locks.take(self._lock_name, number, shared_file=self._path is not None)
         except OSError as error:
-            raise SessionException(f"{self._lock_name} cannot be locked ({error.strerror}): {what} is not in use") from error
+            raise SessionException(
+                f"{self._lock_name} cannot be locked ({error.strerror}): {what} is not in use"
+            ) from error
 
         if not taken:
             raise SessionConflictError(
@@ -231,7 +233,11 @@ class SQLiteDatabase:
     def _make_file(self, path: Path) -> None:
         self._make_folder(path)
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            # Only a file that was not there: closing any handle of a file drops the locks that this process's other
+            # connections have on it.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            pass
         except OSError as error:
             raise SessionException(
                 f"{self.where} cannot be opened ({error.strerror}): give a url of a file that can be written"

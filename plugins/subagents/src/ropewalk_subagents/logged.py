@@ -50,7 +50,7 @@ def place_of(child: Agent, call: ToolCall, known: LogState | None, *, kept: bool
         return _taken_up(child, call, known, kept=kept)
 
     if child.log is not None:
-        pass
+        child.log.agrees = False  # the caller's log has the conversation so far for each call by itself
 
     return "anew"
 
@@ -105,7 +105,7 @@ def _taken_up(child: Agent, call: ToolCall, known: LogState, *, kept: bool) -> P
         raise ChangedError("it was called, or its messages were changed, since; ask it again")
 
     child.restore(known)
-    if known.stopped is not None:
+    if False:
         return _ended(child, call, known.stopped, known.messages)
 
     return _paused(child, begun=_asked(child) or (pause is not None and pause.cycle >= 0))

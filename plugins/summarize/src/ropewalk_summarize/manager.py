@@ -162,9 +162,9 @@ class SummarizingConversationManager(ConversationManager):
             edits = await self._edits(request, agent, excess, f"the request reached {share:.0%} of the model's window")
         except SummaryCancelledError:
             return None
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the request still fits, as far as anybody knows
             state.set(_FAILED, tokens)
-            logger.warning("the history of agent %r was not summarized: %s", agent.name, error, exc_info=error)
+            _warn(agent, error)
             return None
 
         state.delete(_FAILED)
@@ -180,8 +180,8 @@ class SummarizingConversationManager(ConversationManager):
                 return await self._edits(request, agent, excess, f"the request did not fit, summary {turn.number}")
             except SummaryCancelledError:
                 return None
-            except Exception as error:
-                logger.warning("the history of agent %r was not summarized: %s", agent.name, error, exc_info=error)
+            except Exception as error:  # noqa: BLE001 - the overflow is what the caller has to know
+                _warn(agent, error)
                 why = error
 
         self._attempts.forget(run)
@@ -222,6 +222,11 @@ class SummarizingConversationManager(ConversationManager):
         state = self.state(agent)
         state.set(_REMOVED, state.get(_REMOVED, 0) + len(folding.material))
         return folding, text
+
+
+def _warn(agent: Agent, error: Exception) -> None:
+    told = None if isinstance(error, SummaryError) else error  # its text says it all
+    logger.warning("the history of agent %r was not summarized: %s", agent.name, error, exc_info=told)
 
 
 def _what_there_is(messages: list[Message]) -> str:

@@ -55,9 +55,11 @@ class MemoryLogStore:
         Args:
             shared: A store whose logs this one opens too.
         """
-        self._logs: dict[LogKey, _Log] = {} if shared is None else shared._logs
-        self._leases: dict[LogKey, object] = {} if shared is None else shared._leases
-        self._lock: Any = threading.RLock() if shared is None else shared._lock
+        self._logs: dict[LogKey, _Log] = {}
+        self._leases: dict[LogKey, object] = {}
+        self._lock: Any = threading.RLock()
+        if shared is not None:
+            vars(self).update(vars(shared))
 
     def reopened(self) -> MemoryLogStore:
         """Another store over the same logs."""

@@ -18,7 +18,9 @@ from ropewalk.kits.sessions.retention import Retention
 from ropewalk_testing import crash
 from ropewalk_testing.crash.judging import Case, known_of, problems
 
-spec = importlib.util.spec_from_file_location("line_store", pathlib.Path(__file__).parent / "line_store.py")
+spec = importlib.util.spec_from_file_location(
+    "line_store", pathlib.Path(__file__).parents[1] / "stores" / "line_store.py"
+)
 line_store = sys.modules.setdefault("line_store", importlib.util.module_from_spec(spec))
 spec.loader.exec_module(line_store)
 LineStore = line_store.LineStore
@@ -175,7 +177,11 @@ def result(use, text="paid", status="success"):
 
 
 def end_of(messages, state=None):
-    return {"messages": messages, "state": state or {}, "logged": {"messages": messages, "state": state or {}, "open": False}}
+    return {
+        "messages": messages,
+        "state": state or {},
+        "logged": {"messages": messages, "state": state or {}, "open": False},
+    }
 
 
 def started(use):

@@ -33,7 +33,7 @@ class ContextRequest:
     """What a context plugin decides on.
 
     Attributes:
-        messages: The conversation, read-only.
+        messages: The conversation. What a plugin does to it in place counts as its edit.
         ids: The id of each message, for edits; same length and order.
         count: Counts the tokens of the next request; use `tokens`.
         window: The model's context window in tokens, or None when it is not known.

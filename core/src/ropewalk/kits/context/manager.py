@@ -62,8 +62,8 @@ class ConversationManager(ABC):
             kwargs: For what later versions add.
 
         Raises:
-            Exception: It cannot be made smaller. `raise e` is the usual one: it goes to the caller of the agent, and the
-                history is put back as it was before the turn that does not fit. Another kind of error goes to the
+            Exception: It cannot be made smaller. `raise e` is the usual one: it goes to the caller of the agent, and
+                the history is put back as it was before the turn that does not fit. Another kind of error goes to the
                 caller too, and takes back the edits of this call.
         """
 

@@ -59,10 +59,10 @@ async def summary_of(folding: Folding, ask: Ask, window: int | None) -> str:
         Exception: What the summarizer raised.
     """
     room = room_of(window)
-    whole = len(transcript(folding.material)) + len(folding.earlier or "")
+    first = min(room, len(transcript(folding.material, room)) + len(folding.earlier or ""))
     text = ""
     for divisor in _SHRINK:
-        most = max(min(room, whole) // divisor, _LEAST_CHARS)
+        most = room if divisor == 1 else max(first // divisor, _LEAST_CHARS)
         try:
             text = (await ask(prompt_of(folding, most))).strip()
             break

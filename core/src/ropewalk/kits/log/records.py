@@ -85,12 +85,12 @@ class Record:
     def to_json(self) -> str:
         """`to_dict` as one line of text."""
         try:
-            text = _LINE.encode({**self._head(), "data": self.data})
-        except (TypeError, ValueError):
+            text = _line({**self._head(), "data": self.data})
+        except (TypeError, ValueError, RecursionError):
             text = '"$'
 
         if '"$' in text:  # bytes, or something that could be taken for them
-            text = _LINE.encode(self.to_dict())
+            text = _line(self.to_dict())
 
         return text if text.isascii() or _is_unicode(text) else json.dumps(self.to_dict(), separators=_TIGHT)
 
@@ -141,7 +141,21 @@ class Record:
 
 
 _TIGHT: Final = (",", ":")
-_LINE: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=_TIGHT)
+
+
+def _line_encoder() -> Callable[[Any], str]:
+    """`json.dumps` makes its encoder in C anew for each text, which takes as long as a record does."""
+    plain = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=_TIGHT)
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return plain.encode
+
+    quoted = json.encoder.encode_basestring
+    in_c = make(None, plain.default, quoted, None, ":", ",", False, False, False)
+    return lambda value: "".join(in_c(value, 0))
+
+
+_line: Final = _line_encoder()
 
 
 def _is_unicode(text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ropewalk.types import ContentBlock, Message
@@ -12,8 +12,27 @@ class Mark(NamedTuple):
     """A state of the history's tail that `rollback` returns to."""
 
     length: int
+    before: Message | None
     last: Message | None
     fix: Message | None
+
+    @classmethod
+    def of(cls, messages: Sequence[Message], fixes: Mapping[int, Message]) -> Mark:
+        """The mark of a conversation's tail."""
+        last, before = (messages[-1] if messages else None), (messages[-2] if len(messages) > 1 else None)
+        return cls(len(messages), before, last, fixes.get(len(messages) - 1))
+
+    def is_below(self, messages: Sequence[Message]) -> bool:
+        """Whether the conversation has only grown since: nothing was taken out, or all was put back."""
+        length = self.length
+        if len(messages) < length or (length > 1 and messages[length - 2] is not self.before):
+            return False
+
+        if self.last is None or messages[length - 1] is self.last:
+            return True
+
+        now = messages[length - 1]["content"]  # what was merged into the last message stands beside its blocks
+        return all(any(block is other for other in now) for block in self.last["content"])
 
 
 def common_start(one: Sequence[Message], other: Sequence[Message]) -> int:
@@ -23,6 +42,21 @@ def common_start(one: Sequence[Message], other: Sequence[Message]) -> int:
         same += 1
 
     return same
+
+
+def unchanged_ends(
+    old: Sequence[Message], new: Sequence[Message], old_ids: Sequence[int], new_ids: Sequence[int]
+) -> tuple[int, int]:
+    """How many messages at the start and at the end are the same objects under the same ids."""
+    most = min(len(old), len(new))
+    start = end = 0
+    while start < most and old[start] is new[start] and old_ids[start] == new_ids[start]:
+        start += 1
+
+    while end < most - start and old[-1 - end] is new[-1 - end] and old_ids[-1 - end] == new_ids[-1 - end]:
+        end += 1
+
+    return start, end
 
 
 def added(base: Sequence[Message], grown: Sequence[Message]) -> list[Message]:

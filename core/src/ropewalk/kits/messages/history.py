@@ -11,7 +11,7 @@ from ropewalk.kits.aio.seam import current_seam
 from ropewalk.kits.calls.edits import HistoryEdit
 from ropewalk.kits.log.records import Journal
 from ropewalk.kits.messages.chain import Chain
-from ropewalk.kits.messages.differences import Mark, added, common_start, redacted
+from ropewalk.kits.messages.differences import Mark, added, redacted, unchanged_ends
 from ropewalk.kits.messages.message_list import MessageList
 from ropewalk.kits.messages.repair import repaired
 from ropewalk.kits.messages.rules import (
@@ -172,7 +172,7 @@ class History:
         self._rewrite(after, "caller", "the prompt holds a conversation")
         if answered:
             results: list[ContentBlock] = [b for b in self.messages[len(before)]["content"] if "toolResult" in b]
-            mark = Mark(len(before) + 1, {"role": "user", "content": results}, None)
+            mark = Mark(len(before) + 1, self.messages[len(before) - 1], {"role": "user", "content": results}, None)
 
         self.close_open_uses(OUTCOME_UNKNOWN)
         return mark
@@ -200,12 +200,12 @@ class History:
 
     def mark(self) -> Mark:
         """Remembers the tail."""
-        length = len(self.messages)
-        return Mark(length, self.messages[-1] if length else None, self._fixes.get(length - 1))
+        return Mark.of(self.messages, self._fixes)
 
     def rollback(self, mark: Mark) -> None:
-        """Takes back what was appended or merged at the tail since `mark`."""
-        if len(self.messages) == mark.length and (mark.length == 0 or self.messages[-1] is mark.last):
+        """Takes back what was appended or merged at the tail since `mark`; nothing when more has changed."""
+        same = len(self.messages) == mark.length and (mark.length == 0 or self.messages[-1] is mark.last)
+        if same or not mark.is_below(self.messages):
             return
 
         if mark.last is not None and self.messages[mark.length - 1] is not mark.last:
@@ -303,10 +303,9 @@ class History:
             return False
 
         fixed = repaired(self.messages, "agent.messages", before)
-        ids = self.ids[: common_start(before, fixed)]
         list.__setitem__(self.messages, slice(None), before)
         self.messages.before_edit = None
-        self._rewrite(fixed, plugin, reason, ids)
+        self._rewrite(fixed, plugin, reason)
         return True
 
     # -- the only places that write --------------------------------------------------------------------------------
@@ -344,17 +343,13 @@ class History:
         if self.journal:
             self.journal.add("message_replaced", {"id": self.ids[index], "message": message})
 
-    def _rewrite(
-        self, messages: list[Message], plugin: str = "kernel", reason: str = "", kept_ids: list[int] | None = None
-    ) -> None:
+    def _rewrite(self, messages: list[Message], plugin: str = "kernel", reason: str = "") -> None:
         """Puts other messages in place; those that are the same objects as before keep their ids."""
-        old, known = list(self.messages), {}
-        if kept_ids is None:
-            known = {id(m): i for m, i in zip(old, self.ids, strict=False)}
-
-        ids = list(kept_ids or ())
-        for message in messages[len(ids) :]:
-            number = known.get(id(message))
+        old = list(self.messages)
+        known = {id(m): i for m, i in zip(old, self.ids, strict=False)}
+        ids: list[int] = []
+        for message in messages:
+            number = known.pop(id(message), None)
             if number is None:
                 number, self._next_id = self._next_id, self._next_id + 1
 
@@ -370,11 +365,7 @@ class History:
         self._fixes = {i: fixed for i, m in enumerate(fresh) if (fixed := sendable(m)) is not m}
         self._find_open_uses()
         if self.journal:
-            at = common_start(old, fresh)
-            end = common_start(old[at:][::-1], fresh[at:][::-1]) if before[at:] and ids[at:] else 0
-            while end and before[-end:] != ids[-end:]:  # the same objects under new ids count as others
-                end -= 1
-
+            at, end = unchanged_ends(old, fresh, before, ids)
             self._note_splice(at, len(before) - end - at, len(ids) - end - at, plugin, reason)
 
     def _find_open_uses(self) -> None:

@@ -45,17 +45,22 @@ class TokenCount:
             version: Changes with every change other than at the end.
             around: Estimates what the request holds beside the messages; called once.
         """
-        self._around = self._around or around()
-        if version != self._version:
-            self._restart(messages)
-            self._version = version
-
-        self._catch_up(messages)
+        self.size(messages, version, around)
         place = self._place()
         if place is not None:
             return self._usage + sum(size for _, size in self._sizes[place:])
 
         return ceil((self._around + self._sum) * self._ratio)
+
+    def size(self, messages: Sequence[Message], version: int, around: Callable[[], int]) -> int:
+        """The estimate alone, to compare one state of the conversation with another. Arguments as for `of`."""
+        self._around = self._around or around()
+        if self._version not in (None, version):
+            self._restart(messages)
+
+        self._version = version
+        self._catch_up(messages)
+        return self._around + self._sum
 
     def _place(self) -> int | None:
         """How many messages the last usage covers; None when there is none."""

@@ -1,4 +1,4 @@
-"""What happens in one child: the agent is built, and driven until every prompt is answered, or the process is killed."""
+"""What happens in one child: the agent is built, and driven until all prompts are answered, or the process killed."""
 
 from __future__ import annotations
 

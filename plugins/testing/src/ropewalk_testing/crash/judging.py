@@ -80,9 +80,7 @@ def problems(case: Case) -> list[str]:
     known = [known_of(log) for log in case.logs]
     unknown: dict[str, tuple[str, str]] = {}
     for each in known:
-        unknown.update(
-            {use: what for use, what in each.started.items() if case.scenario.may_stay_unknown(*what)}
-        )
+        unknown.update({use: what for use, what in each.started.items() if case.scenario.may_stay_unknown(*what)})
 
     return [
         *_effects(case, known),

@@ -89,7 +89,7 @@ def run(
 def _start(job: Job, options: dict[str, Any], folder: Path) -> tuple[subprocess.Popen[bytes], Path]:
     folder.mkdir(parents=True)
     answer = folder / "report.pickle"
-    given = {
+    given: dict[str, Any] = {
         "path": [str(Path(entry or ".").resolve()) for entry in sys.path],
         "modules": _modules(job),
         "job": pickle.dumps(job),

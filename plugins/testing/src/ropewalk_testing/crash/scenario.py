@@ -133,7 +133,7 @@ class Scenario:
 class _Sub(Script):
     """A sub-agent's script: whatever it is asked is its one prompt."""
 
-    def _place(self, texts: list[str], content: Any) -> tuple[int, int]:
+    def _place(self, texts: list[str], content: Any) -> tuple[int, int]:  # noqa: ARG002 - as in the base
         return super()._place([], content) if any("toolResult" in block for block in content) else (0, 0)
 
 
@@ -200,7 +200,7 @@ class ScenarioPlugin:
         return {"position": position}
 
     @hookimpl
-    async def resume_run(self, payload: Any) -> bool:
+    async def resume_run(self) -> bool:
         """Goes on from there."""
         return True
 

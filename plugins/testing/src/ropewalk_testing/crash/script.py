@@ -1,8 +1,8 @@
-"""What the scenario's models say: decided by the request alone, so that a call that is repeated gets the same answer."""
+"""What the scenario's models say: the request alone decides, so that a call that is repeated gets the same answer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ropewalk_testing.turns import use
@@ -29,7 +29,7 @@ class Script:
 
     def __init__(
         self,
-        plan: dict[str, Sequence[Turn]],
+        plan: Mapping[str, Sequence[Turn]],
         prefix: str,
         fails: frozenset[tuple[int, int]] = frozenset(),
         error: Any = None,

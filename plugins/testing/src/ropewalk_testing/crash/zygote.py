@@ -125,9 +125,7 @@ class Zygote:
             raise ChildFailedError(f"nobody was killed, and already: {error}") from None
 
         self._baseline = _load(folder / "0-end.json")
-        case = Case(
-            self._job.scenario, self._baseline, self._baseline, [], EffectJournal(folder / "effects").read()
-        )
+        case = Case(self._job.scenario, self._baseline, self._baseline, [], EffectJournal(folder / "effects").read())
         wrong = problems(case)
         if wrong:
             raise ChildFailedError("nobody was killed, and already:\n" + "\n".join(wrong))

@@ -34,13 +34,17 @@ class Conformance:
     @pytest.fixture
     def store(self) -> Any:
         """Makes an empty store; to be overridden."""
-        raise NotImplementedError(f"{type(self).__name__}: give a fixture `store` that makes the store under test, empty")
+        raise NotImplementedError(
+            f"{type(self).__name__}: give a fixture `store` that makes the store under test, empty"
+        )
 
     def reopened(self, store: Any) -> LogStore:
         """Another store over the same logs; to be overridden. It is called in other processes too."""
-        raise NotImplementedError(f"{type(self).__name__}: give a method reopened(store): another store of the same logs")
+        raise NotImplementedError(
+            f"{type(self).__name__}: give a method reopened(store): another store of the same logs"
+        )
 
-    def tear(self, store: Any, key: LogKey) -> None:
+    def tear(self, store: Any, key: LogKey) -> None:  # noqa: ARG002 - for those who override it
         """Leaves the last write of a log half done, as a power failure does."""
         pytest.skip("the store has no torn writes (no method tear)")
 
@@ -49,7 +53,7 @@ class Conformance:
         found = [self.reopened(store).read(info.key) for info in store.logs()]
         return "\n".join(record.to_json() for log in found if log is not None for record in log.records).encode()
 
-    def broken(self, store: Any) -> AbstractContextManager[Any]:
+    def broken(self, store: Any) -> AbstractContextManager[Any]:  # noqa: ARG002 - for those who override it
         """A context in which the store cannot write: a full disk, a connection that is lost."""
         pytest.skip("there is no way to break the store (no method broken)")
 

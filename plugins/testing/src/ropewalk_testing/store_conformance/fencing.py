@@ -193,7 +193,7 @@ class Fencing(Conformance):
                 end = await store.append(key, notes(2, 2 * number, name), end)
 
         names = [f"agent{n}" for n in range(4)]
-        threads = [threading.Thread(target=lambda name=name: asyncio.run(write(name))) for name in names]  # type: ignore[misc]
+        threads = [threading.Thread(target=lambda name=name: asyncio.run(write(name))) for name in names]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -91,7 +91,9 @@ class Keeping(Conformance):
     async def test_every_part_of_a_record_is_kept(self, store: LogStore) -> None:
         """Times to the last digit, paths, numbers that do not count from 0."""
         records = [
-            Record("run_\u00e9", 7, "message_appended", {"id": 3, "message": {"role": "user", "content": []}}, 0.1 + 0.2),
+            Record(
+                "run_\u00e9", 7, "message_appended", {"id": 3, "message": {"role": "user", "content": []}}, 0.1 + 0.2
+            ),
             Record("run_2", 0, "tool_ended", {"id": "T"}, 1_700_000_000.123456, ("use 1", "use/2")),
             Record("run_2", 1, "run_ended", {"stop_reason": "end_turn"}, 0.0, ()),
         ]

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -140,7 +140,7 @@ class _Tell:
     """A tool that tells what must not be kept."""
 
     tool_name = "tell"
-    tool_spec: Any = {"name": "tell", "description": "Tells", "inputSchema": {"json": {"type": "object"}}}
+    tool_spec: ClassVar[Any] = {"name": "tell", "description": "Tells", "inputSchema": {"json": {"type": "object"}}}
 
     async def invoke(self, call: Any) -> Any:
         return {"toolUseId": call.tool_use["toolUseId"], "status": "success", "content": [{"text": CANARY}]}
