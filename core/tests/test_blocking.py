@@ -102,8 +102,11 @@ sys.path.insert(0, {tests!r})
 from kernel_fakes import *
 from ropewalk import Agent
 
+is_ready = threading.Event()
+
 def ready():
     print("ready", flush=True)
+    is_ready.set()
 
 class Silent:
     async def stream(self, request):
@@ -218,7 +221,7 @@ def test_a_program_that_leaves_agents_running_ends_quietly():
     process = started(
         """
         threading.Thread(target=lambda: Agent(model=Silent())('go'), daemon=True).start()
-        time.sleep(0.3)
+        is_ready.wait(15)
         """
     )
     output, errors = process.communicate(timeout=20)

@@ -106,6 +106,46 @@ def test_a_manager_that_gives_up_raises_its_error_and_the_history_is_put_back():
     assert_valid_history(agent.messages)
 
 
+def test_another_error_of_a_manager_goes_to_the_caller_without_the_edits_of_that_call():
+    class Broken(Noting):
+        def reduce_context(self, agent, e=None, **kwargs):
+            del agent.messages[:2]
+            raise KeyError("a fault")
+
+    records = Records()
+    agent, _ = agent_of(Broken(), [LONG], chat(4), records)
+    with pytest.raises(KeyError, match="a fault"):
+        agent("go")
+
+    assert agent.messages[:4] == chat(4)
+    assert agent.messages.before_edit is None
+    assert records.splices[0]["plugin"] != "caller"
+
+
+def test_an_error_of_its_own_says_why_beside_the_providers():
+    class Explaining(Noting):
+        def reduce_context(self, agent, e=None, **kwargs):
+            raise ContextWindowOverflowException("all of it is pinned") from e
+
+    agent, _ = agent_of(Explaining(), [ContextWindowOverflowException("too long")], chat(4))
+    with pytest.raises(ContextWindowOverflowException, match="too long") as caught:
+        agent("go")
+
+    assert "noting: all of it is pinned" in caught.value.__notes__
+    assert agent.messages == chat(4)
+
+
+def test_a_reduction_before_an_overflow_that_fails_half_way_is_taken_back():
+    class Broken(Noting):
+        def reduce_context(self, agent, e=None, **kwargs):
+            del agent.messages[:2]
+            raise KeyError("a fault")
+
+    agent, model = agent_of(Broken(proactive_compression=True), ["a"], chat(4), context_window=1)
+    agent("go")
+    assert len(model.requests[0].messages) == 5
+
+
 def test_an_async_manager_is_awaited():
     class Slow(Noting):
         async def apply_management(self, agent, **kwargs):

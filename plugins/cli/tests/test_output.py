@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from ropewalk_cli.output import first_line, harmless, text_of_result, write
+from ropewalk.kits.terminal import harmless
+from ropewalk_cli.output import text_of_result, write
 
 
 class Terminal(io.StringIO):
@@ -50,18 +51,6 @@ def test_what_the_output_cannot_encode_becomes_a_question_mark(monkeypatch):
     write("naïve")
 
     assert raw.getvalue() == b"na?ve"
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [("", ""), ("\n  one  \ntwo", "one"), ("x" * 300, "x" * 197 + "..."), ("\x1b[0m", "\N{REPLACEMENT CHARACTER}[0m")],
-)
-def test_the_first_line_with_something_in_it_is_shown(text, line):
-    assert first_line(text) == line
-
-
-def test_a_first_line_can_be_shown_whole():
-    assert first_line("x" * 300, most=None) == "x" * 300
 
 
 def test_every_kind_of_result_has_a_text():

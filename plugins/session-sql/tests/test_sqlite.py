@@ -243,3 +243,24 @@ def test_locks_of_other_logs_survive_the_release_of_one(tmp_path):
     assert os.waitpid(pid, 0)[1] == 0
     locks.free(name, 2)
     assert name not in locks._files
+
+
+async def test_opening_one_more_store_keeps_the_locks_of_the_first(store, open_store, key, records, file):
+    """Without them another process would take itself for the last one, and remove the write-ahead log."""
+    import fcntl
+
+    await store.append(key, records(1), 0)
+    other = open_store()
+    other.read(key)
+    other.close()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            fcntl.lockf(os.open(file, os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)
+        except BlockingIOError:
+            code = 0  # SQLite's shared lock is there
+        finally:
+            os._exit(code)
+
+    assert os.waitpid(pid, 0)[1] == 0  # noqa: ASYNC222 - nothing else runs in this loop

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import multiprocessing
 import os
@@ -130,6 +131,21 @@ async def test_a_leased_log_is_a_conflict_for_others_until_it_is_released(store,
     again = await open_store().lease(key)
     await again.release()
     await elsewhere.release()
+
+
+async def test_a_lease_that_nobody_has_any_more_is_free(store, open_store, key):
+    """An agent whose run broke off was given up."""
+    lease = await store.lease(key)
+    del lease
+    gc.collect()
+    for _ in range(200):  # the server notices a closed connection within moments
+        try:
+            again = await open_store().lease(key)
+            break
+        except SessionConflictError:
+            await asyncio.sleep(0.02)
+
+    await again.release()
 
 
 def hold(url, key, ready, go):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ropewalk.kits.context import newest_turn, pinned_as, pinned_places
 from ropewalk.kits.messages.repair import repaired
-from ropewalk_summarize.planning import plan
+from ropewalk_summarize.planning import NONE, Excess, plan
 from ropewalk_testing import assert_valid_history
 
 
@@ -50,7 +50,7 @@ def test_too_few_messages_are_no_plan(chat):
 def test_more_is_taken_when_the_rest_would_not_fit(chat):
     messages = chat(12)
 
-    little, much = folded(messages, recent=10), folded(messages, recent=10, window=1_000, excess=400)
+    little, much = folded(messages, recent=10), folded(messages, recent=10, window=1_000, excess=Excess(300, 400))
 
     assert len(little) > len(much)
     assert much[-1] is messages[-1]
@@ -98,7 +98,8 @@ def histories(draw):
     st.integers(0, 2_000),
 )
 def test_any_history_stays_valid_and_keeps_its_pins_and_newest_turn(messages, ratio, recent, pin_first, window, excess):
-    found = plan(messages, ratio=ratio, recent=recent, pin_first=pin_first, window=window, excess=excess)
+    wanted = Excess(excess, excess * 1.2) if excess else NONE
+    found = plan(messages, ratio=ratio, recent=recent, pin_first=pin_first, window=window, excess=wanted)
     if found is None:
         return
 

@@ -38,12 +38,12 @@ def test_an_agent_plays_the_script():
 
 
 def test_a_tool_use_that_is_repeated_has_an_id_of_its_own_each_time():
-    tested = agent(ScriptedModel([use("add")] * 50 + ["Done."]))
+    model = ScriptedModel([use("add")] * 50 + ["Done."])
 
-    tested("go")
+    agent(model)("go")
 
-    assert_valid_history(tested.messages)
-    assert len(tested.messages) == 102
+    assert_valid_history(model.requests[-1].messages)
+    assert len(model.requests[-1].messages) == 101
 
 
 def test_an_exhausted_script_reaches_the_caller():

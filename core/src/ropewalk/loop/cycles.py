@@ -61,7 +61,10 @@ async def run_cycles(run: Run) -> AgentResult:
             result = await _tools(run)
 
         if run.position == "after_tools" and result is None:
-            await _after_tools(run)
+            if run.hooks.plan.manage_context:
+                await context.manage(run, "after_tools")
+
+            run.position = "cycle"
 
         if run.cycle >= len(run.metrics.cycle_durations):
             run.metrics.cycle_durations.append(run.now() - began)
@@ -111,7 +114,10 @@ async def _store(run: Run, outcome: ModelOutcome) -> None:
 
     run.outcome, run.outcome_gated = outcome, True
     if outcome.message["content"] or outcome.stop_reason != "cancelled":
-        await _append(run, outcome.message)
+        _put(run, outcome.message)
+        if run.journal or run.followed:
+            await _tell(run, outcome.message)
+
         if outcome.usage["inputTokens"]:
             run.history.tokens.observe(outcome.usage, run.history.messages[-1])
 
@@ -133,9 +139,9 @@ async def _after_model(run: Run) -> AgentResult | None:
 
     if tool_uses(message):
         run.position = "tools"
-        return await _checkpoint(run, "after_model")
+        return await _checkpoint(run, "after_model") if run.hooks.plan.emit_checkpoint else None
 
-    more = await run.hooks.decide_continue(message, run.agent)
+    more = await run.hooks.decide_continue(message, run.agent) if run.hooks.plan.decide_continue else None
     if more:
         run.history.add_user(more)
         run.position = "cycle"
@@ -146,7 +152,7 @@ async def _after_model(run: Run) -> AgentResult | None:
 
 
 async def _checkpoint(run: Run, position: str) -> AgentResult | None:
-    if not run.hooks.plan.emit_checkpoint or run.cancelled or run.history is not run.agent.history:
+    if run.cancelled or run.history is not run.agent.history:
         return None  # a run beside another one does not pause: its history is not the agent's
 
     checkpoint = await run.hooks.emit_checkpoint(position, run.cycle, run.agent)
@@ -156,8 +162,12 @@ async def _checkpoint(run: Run, position: str) -> AgentResult | None:
 def _check_names(run: Run, uses: list[ToolUse]) -> None:
     """Ends a run whose model never names a tool: it would go on, and be paid for, without end."""
     registry = run.agent.tool_registry
-    named = any(registry.get(use["name"]) or is_legal_tool_name(use["name"]) for use in uses)
-    run.nameless_turns = 0 if named else run.nameless_turns + 1
+    for use in uses:
+        if registry.get(use["name"]) is not None or is_legal_tool_name(use["name"]):
+            run.nameless_turns = 0
+            return
+
+    run.nameless_turns += 1
     if run.nameless_turns >= _NAMELESS_TURNS:
         raise ModelError(
             f"the model asked for tools without a usable name {_NAMELESS_TURNS} turns in a row: "
@@ -185,24 +195,24 @@ async def _tools(run: Run) -> AgentResult | None:
         if run.hooks.plan.intervene:
             message = await gates.last_look_at_message(run, message)
 
-        await _append(run, message)
+        _put(run, message)
+        await _tell(run, message)
         return AgentResult("end_turn", message, run.metrics, run.state)
 
-    return _stopped(run, done.stop) if done.stop is not None else await _checkpoint(run, "after_tools")
+    if done.stop is not None:
+        return _stopped(run, done.stop)
+
+    return await _checkpoint(run, "after_tools") if run.hooks.plan.emit_checkpoint else None
 
 
-async def _after_tools(run: Run) -> None:
-    if run.hooks.plan.manage_context:
-        await context.manage(run, "after_tools")
-
-    run.position = "cycle"
-
-
-async def _append(run: Run, message: Message) -> None:
+def _put(run: Run, message: Message) -> None:
     run.history.add_assistant(message)
     run.contributed = True
-    await run.commit()
 
+
+async def _tell(run: Run, message: Message) -> None:
+    """Tells the log and the followers of a message."""
+    await run.commit()
     if run.followed:
         await run.emit(MessageAdded(message))
 

@@ -71,7 +71,7 @@ async def last_look_at_model(run: Run, outcome: ModelOutcome) -> ModelOutcome:
         return outcome
 
     passed = await _model_gate(run, outcome, last=True)
-    return passed if isinstance(passed, ModelOutcome) else _withheld(outcome, f"GUIDANCE: {passed.reason}")
+    return passed if isinstance(passed, ModelOutcome) else outcome.withheld(f"GUIDANCE: {passed.reason}")
 
 
 async def _model_gate(run: Run, outcome: ModelOutcome, *, last: bool) -> ModelOutcome | Retry:
@@ -80,21 +80,13 @@ async def _model_gate(run: Run, outcome: ModelOutcome, *, last: bool) -> ModelOu
         return Retry(verdict.feedback, feedback=({"text": verdict.feedback},))
 
     if isinstance(verdict, Refuse):
-        passed = _withheld(outcome, denied(verdict))
+        passed = outcome.withheld(denied(verdict))
 
     run.passed_message = copy.deepcopy(passed.message)
     if not last:
         await run.release_held(None if passed is outcome else passed.message)
 
     return passed
-
-
-def _withheld(outcome: ModelOutcome, text: str) -> ModelOutcome:
-    if outcome.stop_reason == "cancelled":
-        return ModelOutcome({"role": "assistant", "content": []}, "cancelled", outcome.usage, outcome.latency_ms)
-
-    message: Message = {"role": "assistant", "content": [{"text": text}]}
-    return ModelOutcome(message, "end_turn", outcome.usage, outcome.latency_ms)
 
 
 async def last_look_at_message(run: Run, message: Message) -> Message:

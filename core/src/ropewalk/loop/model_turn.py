@@ -39,7 +39,7 @@ async def model_turn(run: Run, given: ModelRequest | None = None) -> ModelOutcom
             if not run.cancellation.claim():
                 raise
 
-            return _nothing()
+            return ModelOutcome.nothing()
         except Exception as error:
             own, run.model_error = error is run.model_error, None  # an error refers to the frames that refer to the run
             if not own:
@@ -52,7 +52,7 @@ async def model_turn(run: Run, given: ModelRequest | None = None) -> ModelOutcom
             waited += delay
             await run.sleep(delay)
             if run.cancelled:
-                return _nothing()
+                return ModelOutcome.nothing()
 
             request = given or build_request(run)
             run.attempt, run.outcome = run.attempt + 1, None
@@ -62,7 +62,7 @@ async def model_turn(run: Run, given: ModelRequest | None = None) -> ModelOutcom
             return await gates.last_look_at_model(run, outcome) if run.hooks.plan.intervene else outcome
 
         if run.cancelled:
-            return _nothing()
+            return ModelOutcome.nothing()
 
         request = await _again(run, request, outcome, given)
         run.attempt, run.outcome = run.attempt + 1, None
@@ -90,7 +90,7 @@ def build_request(run: Run) -> ModelRequest:
 async def _delay_after(run: Run, error: Exception, waited: float, given: ModelRequest | None) -> float | None:
     """Seconds until the next attempt, or None to give up."""
     if isinstance(error, ContextWindowOverflowException):
-        if given is not None or not await context.reduce(run, error):
+        if given is not None or not (await context.reduce(run, error) or run.cancelled):
             return None
 
         await _discard(run, text_of(error))
@@ -129,7 +129,3 @@ async def _discard(run: Run, reason: str, delay: float = 0.0) -> None:
 
     if run.followed:
         await run.emit(AttemptDiscarded(run.attempt, reason, delay))
-
-
-def _nothing() -> ModelOutcome:
-    return ModelOutcome({"role": "assistant", "content": []}, "cancelled")

@@ -193,7 +193,7 @@ def _pause(run: Run, kind: Any, **fields: Any) -> Suspension:
         attempt=run.attempt,
         answers=run.answers,
         input=packed(list(run.input)) if run.position == "input" else [],
-        model=_plain(outcome) if outcome is not None and run.position in ("model", "answered") else None,
+        model=outcome.to_dict() if outcome is not None and run.position in ("model", "answered") else None,
         model_gated=run.outcome_gated,
         finished=dict(run.finished) if at_tools else {},
         effects={use: effects for use, effects in run.effects.items() if use not in run.finished} if at_tools else {},
@@ -209,10 +209,6 @@ def _pause(run: Run, kind: Any, **fields: Any) -> Suspension:
         records=run.journal.number + 1 if run.journal else 0,
         **fields,
     )
-
-
-def _plain(outcome: ModelOutcome) -> dict[str, Any]:
-    return {name: getattr(outcome, name) for name in ModelOutcome.__slots__}
 
 
 def _result(run: Run, reason: str) -> AgentResult:

@@ -103,7 +103,9 @@ async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
         settled = after_crash(call)  # which may ask, and then is asked again
         del run.unknown[use_id]
         if settled is not None:
-            return await _ended(run, call, effects, settled)
+            _note_end(run, call, effects, settled)
+            await run.commit()
+            return settled
 
     return await _effect(run, call, effects)
 
@@ -150,25 +152,27 @@ async def _effect(run: Run, call: ToolCall, effects: list[Effect]) -> ToolResult
     run.started[use_id] = call.attempt
     began = run.now()
     result = await _outcome(run, call, tool)
-    effects.append(Effect(result, gated=False))
     if run.hooks.plan.intervene:
+        effects.append(Effect(result, gated=False))  # what is there when a gate pauses the run
         result = await _gated(run, result)
+        effects.pop()
 
     run.metrics.add_tool(call.tool_use["name"], run.now() - began, success=result["status"] == "success")
-    return await _ended(run, call, effects[:-1], result)
+    _note_end(run, call, effects, result)
+    if run.journal:
+        await run.commit()
+
+    return result
 
 
-async def _ended(run: Run, call: ToolCall, before: list[Effect], result: ToolResult) -> ToolResult:
+def _note_end(run: Run, call: ToolCall, effects: list[Effect], result: ToolResult) -> None:
     """Takes note of what came of a call, in the log too."""
     use_id = call.tool_use["toolUseId"]
-    run.effects[use_id] = [*before, Effect(result)]
+    effects.append(Effect(result))
     run.finished[use_id] = result
     if run.journal:
         run.logged[use_id] = result
         run.journal.add("tool_ended", {"id": use_id, "attempt": call.attempt, "result": result})
-        await run.commit()
-
-    return result
 
 
 async def _known(run: Run, call: ToolCall, effects: list[Effect]) -> ToolResult:

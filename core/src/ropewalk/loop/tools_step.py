@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ropewalk.errors import PluginError
@@ -28,7 +29,7 @@ async def run_tools(run: Run, uses: list[ToolUse]) -> ToolsOutcome | None:
     """
     tools = run.agent.tool_registry
     problems = (run.outcome.input_errors if run.outcome is not None else None) or {}
-    calls = tuple(ToolCall(run, use, tools.get(use["name"]), problems.get(use["toolUseId"])) for use in uses)
+    calls = tuple([ToolCall(run, use, tools.get(use["name"]), problems.get(use["toolUseId"])) for use in uses])
     run.started, run.finished, run.errors, run.paused_calls = {}, dict(run.kept), {}, []
     if run.resumed is None:
         run.effects = {}
@@ -107,10 +108,7 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
     """Hands the calls to the executor: the end of the `around_tools` chain."""
     task = asyncio.current_task()
     cancellation = run.cancellation
-
-    async def run_one(call: ToolCall) -> ToolResult:
-        return await run_tool(run, call)
-
+    run_one = partial(run_tool, run)
     # While tools run, a cancel interrupts them, each answering for itself; not the executor that waits for them.
     parked = task is not None and cancellation.put_aside(task)
     try:

@@ -13,7 +13,7 @@ import click
 from ropewalk import Denied, Invocation, Refuse, ToolCall, hookimpl
 from ropewalk.kits.aio.threads import in_thread
 from ropewalk.kits.json_values import strict_json
-from ropewalk_cli.output import harmless
+from ropewalk.kits.terminal import harmless
 
 if TYPE_CHECKING:
     from ropewalk import AgentResult

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from ropewalk.kits.json_values import strict_json
+from ropewalk.kits.terminal import first_line, harmless
 from ropewalk_cli.exits import COMPLETE
-from ropewalk_cli.output import first_line, harmless, text_of_result, write
+from ropewalk_cli.output import text_of_result, write
 from ropewalk_cli.saved import PAUSES
 
 if TYPE_CHECKING:

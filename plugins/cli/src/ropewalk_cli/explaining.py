@@ -11,9 +11,9 @@ import click
 from ropewalk.kits.hooks import assemble, order_of
 from ropewalk.kits.hooks.origin import origin_of
 from ropewalk.kits.hooks.signatures import HOOKS, SPEC_MARK, mark_of, where
+from ropewalk.kits.terminal import table
 from ropewalk.specs import SPECS
 from ropewalk_cli.main import debug_option
-from ropewalk_cli.tables import table
 
 if TYPE_CHECKING:
     from ropewalk.kits.hooks import Hooks, Link

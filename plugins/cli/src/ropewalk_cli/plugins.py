@@ -12,10 +12,10 @@ import click
 from ropewalk.errors import PluginError
 from ropewalk.kits.hooks import assemble, describe_plugins, order_of, owner_of
 from ropewalk.kits.hooks.signatures import HOOKS
+from ropewalk.kits.terminal import table
 from ropewalk_cli.checking import check
 from ropewalk_cli.explaining import explain
 from ropewalk_cli.main import debug_option
-from ropewalk_cli.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,12 +13,12 @@ import click
 
 from ropewalk.errors import MaxTokensReachedException, RopewalkError
 from ropewalk.kits.snapshot import Snapshot
+from ropewalk.kits.terminal import harmless
 from ropewalk_cli.approving import approve_option
 from ropewalk_cli.claiming import claimed
 from ropewalk_cli.display import Display, JsonDisplay, TextDisplay
 from ropewalk_cli.exits import Exit, exit_of, report
 from ropewalk_cli.main import debug_option
-from ropewalk_cli.output import harmless
 from ropewalk_cli.run import agent_of, agent_options, converse
 from ropewalk_cli.saved import PAUSES, AgentOptions, SavedRun, SavedRunError, read, saved_run, write
 

@@ -9,7 +9,7 @@ import pydantic
 
 from ropewalk import hookimpl
 from ropewalk_session_file.manager import FileSessionManager
-from ropewalk_session_file.store import Durability
+from ropewalk_session_file.store import Durability, FileLogStore
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
@@ -42,6 +42,18 @@ class SessionFilePlugin:
 
     def __init__(self, config: Config | None = None) -> None:
         self._options = (config or self.Config()).model_dump()
+
+    def open_store(self, spec: str | None) -> FileLogStore:
+        """The store in a folder; for `ropewalk.kits.sessions.opening`.
+
+        Args:
+            spec: The folder, also as `file:///path`; that of the options when None.
+        """
+        if spec is not None and spec.startswith("file://"):
+            spec = spec.removeprefix("file://") or None
+
+        folder = self._options["storage_dir"] if spec is None else spec
+        return FileLogStore(folder, durability=self._options["durability"])
 
     @hookimpl
     def adopt(self, parameter: str, value: Any) -> FileSessionManager | None:

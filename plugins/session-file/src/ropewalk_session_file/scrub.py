@@ -13,14 +13,13 @@ from ropewalk_session_file.files import opened, read_all, replace_with
 
 
 def erased_texts(old: Sequence[Record], new: Sequence[Record]) -> set[str]:
-    """The texts that records have lost by erasure."""
+    """The texts that records have lost, which stay in their places."""
     before = {(record.run, record.number, record.path): record for record in old}
     texts: set[str] = set()
     for record in new:
-        if record.data.get("erased"):
-            known = before.get((record.run, record.number, record.path))
-            if known is not None and known.data != record.data:
-                texts |= set(_texts(known.data)) - set(_texts(record.data))
+        known = before.get((record.run, record.number, record.path))
+        if known is not None and known.kind == record.kind and known.data != record.data:
+            texts |= set(_texts(known.data)) - set(_texts(record.data))
 
     return texts
 

@@ -11,7 +11,9 @@ import pydantic
 from ropewalk import hookimpl
 from ropewalk.kits.log.fold import LogState
 from ropewalk.kits.log.records import Record
+from ropewalk.kits.sessions import SessionException
 from ropewalk_session_s3.manager import S3SessionManager
+from ropewalk_session_s3.store import S3LogStore
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
@@ -50,8 +52,32 @@ class S3SessionPlugin:
 
     def __init__(self, config: Config | None = None) -> None:
         options = (config or self.Config()).model_dump()
+        self._options = options
         complete = options["session_id"] is not None and options["bucket"] is not None
         self.manager = S3SessionManager(**options) if complete else None
+
+    def open_store(self, spec: str | None) -> S3LogStore:
+        """The store in a bucket; for `ropewalk.kits.sessions.opening`.
+
+        Args:
+            spec: `s3://bucket/prefix`; bucket and prefix of the options when None.
+
+        Raises:
+            SessionException: No bucket is named.
+        """
+        bucket, prefix = self._options["bucket"], self._options["prefix"]
+        if spec is not None:
+            bucket, _, prefix = spec.partition("://")[2].partition("/")
+
+        if not bucket:
+            raise SessionException(f"store={spec!r} names no bucket: give s3://BUCKET/PREFIX")
+
+        return S3LogStore(
+            bucket,
+            prefix,
+            region_name=self._options["region_name"],
+            endpoint_url=self._options["endpoint_url"],
+        )
 
     @hookimpl
     def read_records(self, agent: Agent) -> LogState | None:

@@ -12,6 +12,7 @@ from ropewalk import hookimpl
 from ropewalk.kits.log.fold import LogState
 from ropewalk.kits.log.records import Record
 from ropewalk_session_sql.manager import SQLSessionManager
+from ropewalk_session_sql.store import SQLLogStore
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
@@ -46,8 +47,20 @@ class SQLSessionPlugin:
 
     def __init__(self, config: Config | None = None) -> None:
         options = (config or self.Config()).model_dump()
+        self._url, self._durability = options["url"], options["durability"]
         session_id = options.pop("session_id")
         self.manager = SQLSessionManager(session_id, **options) if session_id is not None else None
+
+    def open_store(self, spec: str | None) -> SQLLogStore:
+        """The store in a database; for `ropewalk.kits.sessions.opening`.
+
+        Args:
+            spec: The URL; that of the options when None.
+
+        Raises:
+            SessionException: The URL cannot be used.
+        """
+        return SQLLogStore(self._url if spec is None else spec, self._durability)
 
     @hookimpl
     def read_records(self, agent: Agent) -> LogState | None:

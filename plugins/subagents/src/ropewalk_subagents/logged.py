@@ -105,7 +105,7 @@ def _taken_up(child: Agent, call: ToolCall, known: LogState, *, kept: bool) -> P
         raise ChangedError("it was called, or its messages were changed, since; ask it again")
 
     child.restore(known)
-    if False:
+    if known.stopped is not None:
         return _ended(child, call, known.stopped, known.messages)
 
     return _paused(child, begun=_asked(child) or (pause is not None and pause.cycle >= 0))

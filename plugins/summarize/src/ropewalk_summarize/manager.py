@@ -13,7 +13,7 @@ from ropewalk.kits.context import Attempts, ConversationManager, conversation, i
 from ropewalk.kits.context.summaries import SummaryCancelledError, SummaryError, summary_of
 from ropewalk.kits.messages.estimate import message_tokens
 from ropewalk_summarize.asking import asker
-from ropewalk_summarize.planning import plan
+from ropewalk_summarize.planning import NONE, Excess, plan
 
 if TYPE_CHECKING:
     from ropewalk import Agent, ContextRequest
@@ -27,8 +27,8 @@ SUMMARY_RATIO: Final = 0.3
 PRESERVE_RECENT: Final = 10
 _RATIOS: Final = (0.1, 0.8)
 _MOST_REDUCTIONS: Final = 4
-_SLACK: Final = 0.95
-_OF_WINDOW: Final = 0.9
+_NEEDED: Final = 0.95
+_AIM: Final = 0.75
 _GROWTH: Final = 1.1
 _FAILED: Final = "failed_at"
 _REMOVED: Final = "removed_message_count"
@@ -123,7 +123,7 @@ class SummarizingConversationManager(ConversationManager):
     async def _reduce(self, agent: Agent, e: Exception | None) -> None:
         messages = list(agent.messages)
         try:
-            folding, text = await self._summarized(messages, agent, None, 0.0)
+            folding, text = await self._summarized(messages, agent, None, NONE)
         except SummaryError as error:
             raise ContextWindowOverflowException(f"the history cannot be made smaller: {error}") from e or error
 
@@ -157,7 +157,7 @@ class SummarizingConversationManager(ConversationManager):
             return None  # it failed a moment ago: not again for each turn
 
         window = window_of(request, self.name)
-        excess = tokens - share * window * _SLACK
+        excess = Excess(tokens - share * window * _NEEDED, tokens - share * window * _AIM)
         try:
             edits = await self._edits(request, agent, excess, f"the request reached {share:.0%} of the model's window")
         except SummaryCancelledError:
@@ -175,7 +175,9 @@ class SummarizingConversationManager(ConversationManager):
         turn = self._attempts.note(run, messages)
         why: object = f"{_MOST_REDUCTIONS} summaries did not help"
         if turn.number <= _MOST_REDUCTIONS:
-            excess = 0.0 if request.window is None else request.tokens - request.window * _OF_WINDOW
+            tokens, window = request.tokens, request.window
+            # whatever the estimate says, it was too much
+            excess = NONE if window is None else Excess(tokens - window * _NEEDED, tokens - min(tokens, window) * _AIM)
             try:
                 return await self._edits(request, agent, excess, f"the request did not fit, summary {turn.number}")
             except SummaryCancelledError:
@@ -195,12 +197,12 @@ class SummarizingConversationManager(ConversationManager):
         # the count grows back, so the kernel raises the provider's error
         return [HistoryEdit(request.ids[0], request.ids[-1], turn.messages, "no summary helped: as it was before")]
 
-    async def _edits(self, request: ContextRequest, agent: Agent, excess: float, reason: str) -> list[HistoryEdit]:
+    async def _edits(self, request: ContextRequest, agent: Agent, excess: Excess, reason: str) -> list[HistoryEdit]:
         folding, text = await self._summarized(conversation(request, agent), agent, request.window, excess)
         return [folding.edit(request.ids, text, reason)]
 
     async def _summarized(
-        self, messages: list[Message], agent: Agent, window: int | None, excess: float
+        self, messages: list[Message], agent: Agent, window: int | None, excess: Excess
     ) -> tuple[Folding, str]:
         folding = plan(
             messages,

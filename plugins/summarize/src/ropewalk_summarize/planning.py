@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from dataclasses import dataclass
 from typing import Final
 
 from ropewalk.kits.context import first_task, newest_turn, pinned_places
@@ -17,6 +17,22 @@ _TASK_TOKENS: Final = 2_000
 _SUMMARY_TOKENS: Final = 800
 
 
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """How many tokens have to go.
+
+    Attributes:
+        needed: At least; when the usual share brings that, it is enough.
+        aim: Otherwise; more than `needed`, so that it is not the same again after the next turn.
+    """
+
+    needed: float = 0.0
+    aim: float = 0.0
+
+
+NONE: Final = Excess()
+
+
 def plan(
     messages: Sequence[Message],
     *,
@@ -24,7 +40,7 @@ def plan(
     recent: int,
     pin_first: int,
     window: int | None = None,
-    excess: float = 0.0,
+    excess: Excess = NONE,
 ) -> Folding | None:
     """Plans the next summary.
 
@@ -34,7 +50,7 @@ def plan(
         recent: Messages at the end that stay.
         pin_first: Messages at the start that count as pinned.
         window: The model's window in tokens, if it is known.
-        excess: Tokens that have to go; to reach that, more than `ratio` is summarized, and fewer than `recent` stay.
+        excess: What has to go; to reach that, more than `ratio` is summarized, and fewer than `recent` stay.
 
     Returns:
         The plan; None when too few messages are left.
@@ -44,20 +60,32 @@ def plan(
     newest = size - 2 if size > 1 and has_results(messages[-1]) else size - 1
     limit = min(size - recent, newest)
     cut = best_cut(messages, max(1, int(size * ratio)), limit) if limit > 0 else 0
-    going = list(accumulate((0 if i in kept else message_tokens(m) for i, m in enumerate(messages)), initial=0))
-    while cut < newest:
-        enough = going[cut] - min(going[cut] // 4, _SUMMARY_TOKENS) >= excess
-        found = fold(messages, cut, kept, front) if cut and enough else None
-        if found is not None:
-            return found
-
-        further = best_cut(messages, cut + 1, newest)
-        if further <= cut or (excess <= 0 and further > limit):
+    found = None
+    while cut:
+        found = fold(messages, cut, kept, front)
+        further = best_cut(messages, cut + 1, limit)
+        if found is not None or further <= cut:
             break
 
         cut = further
 
-    return fold(messages, cut, kept, front) if cut else None
+    if excess.aim <= 0 or (found is not None and _gain(found) >= excess.needed):
+        return found
+
+    while found is None or _gain(found) < excess.aim:
+        further = best_cut(messages, cut + 1, newest)
+        if further <= cut:
+            break
+
+        cut = further
+        found = fold(messages, cut, kept, front) or found
+
+    return found
+
+
+def _gain(folding: Folding) -> float:
+    """About how many tokens fewer there will be."""
+    return folding.tokens - min(folding.tokens // 4, _SUMMARY_TOKENS)
 
 
 def _kept(messages: Sequence[Message], pin_first: int, window: int | None) -> tuple[set[int], int]:

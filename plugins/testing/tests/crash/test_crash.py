@@ -224,6 +224,16 @@ def test_a_fault_is_told(change, told):
     assert told in "\n".join(problems(replace(GOOD, **change)))
 
 
+def test_a_call_that_waits_for_an_answer_may_start_anew():
+    paused = Record("r", 3, "run_suspended", {"unknown": {}}).to_dict()
+    anew = replace(GOOD, end=WHOLE, logs=[[*LOG, paused]], happened=[PAID[0], replace(PAID[1], phase=1)])
+    assert problems(anew) == []
+
+    cut_off = Record("r", 3, "run_suspended", {"unknown": {"T2": 1}}).to_dict()
+    assert "ran again without a word" in "\n".join(problems(replace(anew, logs=[[*LOG, cut_off]])))
+    assert problems(replace(GOOD, logs=[[*LOG, cut_off]])) == []
+
+
 def test_a_hook_that_acts_again_is_told():
     once = Record("r", 2, "once", {"key": "told", "value": None}).to_dict()
     again = [crash.Happened(phase, "told", "told:r", "r", "once") for phase in (0, 1)]

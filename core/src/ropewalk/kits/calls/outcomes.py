@@ -46,6 +46,21 @@ class ModelOutcome:
         """An answer that no model gave, such as the text of a denial."""
         return cls({"role": "assistant", "content": [{"text": text}]}, "end_turn")
 
+    @classmethod
+    def nothing(cls) -> ModelOutcome:
+        """What a cancelled call comes to when nothing was said."""
+        return cls({"role": "assistant", "content": []}, "cancelled")
+
+    def withheld(self, text: str) -> ModelOutcome:
+        """The same call with a text in the answer's place; with nothing there when it was cancelled."""
+        content: list[ContentBlock] = [] if self.stop_reason == "cancelled" else [{"text": text}]
+        stop = self.stop_reason if self.stop_reason == "cancelled" else "end_turn"
+        return ModelOutcome({"role": "assistant", "content": content}, stop, self.usage, self.latency_ms)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The attributes by name, for `ModelOutcome(**them)`."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
 
 @dataclass(frozen=True, slots=True)
 class Retry:

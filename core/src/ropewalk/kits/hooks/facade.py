@@ -190,12 +190,11 @@ class Hooks:
 
     # -- tools, observation, durability --------------------------------------------------------------------------
 
-    async def execute_tools(
+    def execute_tools(
         self, batch: ToolBatch, run_tool: Callable[[ToolCall], Awaitable[ToolResult]], agent: Agent
-    ) -> list[ToolResult] | None:
+    ) -> Awaitable[list[ToolResult] | None]:
         """Lets an executor run a batch; None when there is none."""
-        links = self.plan.execute_tools
-        return await verbs.first(links, self.plugins, (batch, run_tool, agent)) if links else None
+        return verbs.first(self.plan.execute_tools, self.plugins, (batch, run_tool, agent))
 
     async def on_event(self, event: Event, agent: Agent) -> None:
         """Tells of a boundary."""

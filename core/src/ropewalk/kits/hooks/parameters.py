@@ -39,6 +39,12 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "model.litellm": "ropewalk-litellm",
     "model.local": "ropewalk-local",
     "model.testing": "ropewalk-testing",
+    # stores of sessions
+    "session.file": "ropewalk-session-file",
+    "session.postgres": "ropewalk-session-sql",
+    "session.postgresql": "ropewalk-session-sql",
+    "session.s3": "ropewalk-session-s3",
+    "session.sqlite": "ropewalk-session-sql",
     # providers of sandboxes
     "sandbox.bwrap": "ropewalk-sandbox-bwrap",
     "sandbox.docker": "ropewalk-sandbox-docker",
@@ -46,7 +52,7 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "sandbox.monty": "ropewalk-sandbox-monty",
     "sandbox.ssh": "ropewalk-sandbox-ssh",
 }
-"""Parameter or method of Agent, or `model.<prefix>` or `sandbox.<prefix>`, to the distribution of its owner."""
+"""Parameter or method of Agent, or `model.<prefix>`, `session.<scheme>` or `sandbox.<prefix>`, to its distribution."""
 
 PARAMETER_VALUES: Final[Mapping[tuple[str, str], str]] = {
     ("context_manager", "agentic"): "ropewalk-context-agentic",

@@ -83,14 +83,15 @@ class Assembly:
         Raises:
             MalformedStreamError: The event has none of the known shapes.
         """
-        try:
-            body = raw["contentBlockDelta"]
-            text = body["delta"]["text"]
-            if body["contentBlockIndex"] is self._text_index and type(text) is str:
-                self._text_parts.append(text)  # nearly every event: one more piece of the text at hand
-                return None
-        except (KeyError, TypeError, AttributeError):
-            pass
+        if self._text_index is not _NO_INDEX:  # elsewhere nearly all events would raise here
+            try:
+                body = raw["contentBlockDelta"]
+                text = body["delta"]["text"]
+                if body["contentBlockIndex"] is self._text_index and type(text) is str:
+                    self._text_parts.append(text)  # nearly every event: one more piece of the text at hand
+                    return None
+            except (KeyError, TypeError, AttributeError):
+                pass
 
         return self._feed_any(raw)
 
@@ -269,7 +270,8 @@ class Assembly:
         return ModelOutcome({"role": "assistant", "content": content}, "cancelled", self._usage, self._latency)
 
     def _ordered(self) -> list[_Block]:
-        return sorted(self._blocks, key=lambda block: block.index)
+        blocks = self._blocks
+        return sorted(blocks, key=lambda block: block.index) if len(blocks) > 1 else blocks
 
 
 _HANDLERS: Final[dict[str, Callable[[Assembly, Any], None]]] = {
@@ -283,7 +285,7 @@ _HANDLERS: Final[dict[str, Callable[[Assembly, Any], None]]] = {
 
 def _true_stop(stop: str, content: list[ContentBlock]) -> str:
     """The stop reason that the content bears out: some providers say end_turn with tool uses, or the reverse."""
-    asks = any("toolUse" in c for c in content)
+    asks = bool([c for c in content if "toolUse" in c])
     if asks and stop in ("end_turn", "stop_sequence", "tool_use"):
         return "tool_use"
 

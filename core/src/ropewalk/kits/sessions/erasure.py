@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ropewalk.kits.log.records import Record
+from ropewalk.kits.suspension import Suspension
+from ropewalk.types import ToolResult
 
 
 def redactions(records: Sequence[Record]) -> list[Record]:
@@ -22,7 +24,10 @@ def erased(earlier: Sequence[Record], redaction: Record) -> list[Record]:
         redaction: A record of kind `redacted`.
     """
     number, uses = redaction.data["id"], set(redaction.data["uses"])
-    return [_without(each, number, uses) if each.path == redaction.path else each for each in earlier]
+    return [
+        _without_pause(_without(each, number, uses), redaction.run, uses) if each.path == redaction.path else each
+        for each in earlier
+    ]
 
 
 def _without(record: Record, number: int, uses: set[str]) -> Record:
@@ -38,6 +43,32 @@ def _without(record: Record, number: int, uses: set[str]) -> Record:
         return _with(record, {**data, "result": {**data["result"], "content": []}})
 
     return record
+
+
+def _without_pause(record: Record, run: str, uses: set[str]) -> Record:
+    """The pauses of the run that redacts hold its input, and results that were not in the history yet."""
+    data = record.data
+    if record.kind == "run_suspended" and data.get("run") == run:
+        return replace(record, data=_pause(data, uses))
+
+    if record.kind == "snapshot_loaded" and (data.get("pause") or {}).get("run") == run:
+        return _with(record, {**data, "pause": _pause(data["pause"], uses)})
+
+    return record
+
+
+def _pause(data: dict[str, Any], uses: set[str]) -> dict[str, Any]:
+    pause = Suspension.from_dict(data)
+    finished = {use: _silent(result) if use in uses else result for use, result in pause.finished.items()}
+    effects = {
+        use: [replace(each, result=_silent(each.result)) for each in kept] if use in uses else kept
+        for use, kept in pause.effects.items()
+    }
+    return replace(pause, input=[], finished=finished, effects=effects).to_dict()
+
+
+def _silent(result: ToolResult) -> ToolResult:
+    return {**result, "content": []}
 
 
 def _empty(message: Any) -> Any:

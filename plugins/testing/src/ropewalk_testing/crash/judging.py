@@ -23,11 +23,13 @@ class Known:
     Attributes:
         ended: Tool uses that were seen to end.
         started: Tool uses that were seen to start, and not to end: their tool and its effect.
+        announced: Tool uses that were ever seen to start.
         once: Runs and keys of the hooks' effects.
     """
 
     ended: set[str] = field(default_factory=set)
     started: dict[str, tuple[str, str]] = field(default_factory=dict)
+    announced: set[str] = field(default_factory=set)
     once: set[str] = field(default_factory=set)
 
 
@@ -58,10 +60,11 @@ def known_of(records: Sequence[dict[str, Any]]) -> Known:
         if kind == "tool_started":
             use = data["tool_use"]
             known.started[use["toolUseId"]] = (use["name"], data["effect"])
+            known.announced.add(use["toolUseId"])
         elif kind == "tool_ended":
             known.ended.add(data["id"])
-        elif kind == "run_suspended":  # a call that waits for an answer starts anew with it
-            known.started.clear()
+        elif kind == "run_suspended":  # a call that waits for an answer starts anew with it, unless it was cut off
+            known.started = {use: what for use, what in known.started.items() if use in data.get("unknown", ())}
         elif kind == "once":
             known.once.add(f"{data['key']}:{record['run']}")
         else:
@@ -104,7 +107,7 @@ def _effects(case: Case, known: Sequence[Known]) -> Iterator[str]:
                     yield f"{what} had ended when process {phase} was killed, and ran again"
                 elif started is not None and case.scenario.may_stay_unknown(*started):
                     yield f"{what} was under way when process {phase} was killed, and ran again without a word"
-            elif effect.effect not in ("once", "pure") and started is None and effect.use not in log.ended:
+            elif effect.effect not in ("once", "pure") and effect.use not in log.announced | log.ended:
                 yield f"{what} ran before kill {phase}, and the log does not know that it had started"
 
     if not known:

@@ -1,0 +1,127 @@
+"""Patterns of models in texts of any size."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ropewalk_offload import searching
+from ropewalk_offload.searching import PatternError, found_in
+
+LINES = [f"line {n}" for n in range(1, 21)]
+
+
+def search(pattern, lines=LINES, context_lines=0, most=40_000, first=1):
+    return found_in(lines, pattern, context_lines, most, first)
+
+
+def test_lines_that_match_are_shown_with_their_numbers_and_surroundings():
+    assert search("line 7") == ("7: line 7", True)
+    assert search("line 7", context_lines=1)[0] == "6: line 6\n7: line 7\n8: line 8"
+    assert search(r"line (3|5)$", context_lines=1)[0] == "2: line 2\n3: line 3\n4: line 4\n5: line 5\n6: line 6"
+    assert search(r"^line [27]$", context_lines=1)[0].split("--\n") == [
+        "1: line 1\n2: line 2\n3: line 3\n",
+        "6: line 6\n7: line 7\n8: line 8",
+    ]
+    assert search(r"line 1$", context_lines=3, first=100)[0].startswith("100: line 1\n101: line 2")
+    assert search("nowhere") == ("", True)
+    assert search("x", lines=[]) == ("", True)
+
+
+def test_what_is_no_regular_expression_is_searched_for_as_it_stands():
+    assert search("f(x", lines=["f(x)", "g"])[0] == "1: f(x)"
+    assert search("a[0", lines=["a[0] = 1"])[0] == "1: a[0] = 1"
+
+
+def test_more_than_is_wanted_is_not_looked_for():
+    text, complete = search("line", most=30)
+    assert not complete
+    assert text.count("\n") < 5
+
+
+def test_in_a_very_long_line_the_surroundings_of_matches_are_shown():
+    blob = "x" * 50_000 + "needle one" + "y" * 50_000 + "needle two" + "z" * 100 + "needle three" + "w" * 20_000
+    text, complete = search(r"needle \w+", lines=[blob])
+    shown = text.split("\n")
+    assert complete
+    assert len(shown) == 2  # the last two are one stretch
+    assert shown[0].startswith("1: [characters 49,800 to ")
+    assert "needle one" in shown[0]
+    assert "needle two" in shown[1]
+    assert "needle three" in shown[1]
+    assert len(text) < 10_000
+    assert search("q", lines=[blob]) == ("", True)
+    assert "1: " + "x" * 400 + " [... " in search("here", lines=[blob, "here"], context_lines=1)[0]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(a+)+$", "(a*)*b", "((a+)b?)*c", "(a|a)*b", "(a|aa)+$", "(?:a+){2,}", "(a{1,9}){9}", "a*b*c*d*e", ".*.*.*.*"],
+)
+def test_a_pattern_that_may_take_for_ever_is_refused(pattern):
+    with pytest.raises(PatternError, match="may take for ever"):
+        search(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"line\s+\d+",
+        r"(line)+ 7",
+        r"[(*+|]?line 7",
+        r"\(?line\)? [^)]7?",
+        r"(error|line) \d",
+        r"[]*+]?line",
+        r"[^]*+]ine",
+        r"(?i)LINE",
+        r"\d+:?\d*",
+        r"line 7{1}",
+    ],
+)
+def test_a_usual_pattern_is_searched_for_as_it_is(pattern):
+    expected = [f"{n}: {line}" for n, line in enumerate(LINES, 1) if re.search(pattern, line)]
+    assert expected
+    assert search(pattern)[0].replace("--\n", "").split("\n") == expected
+
+
+@pytest.mark.parametrize("pattern", [".*.*x", "a*a*a*b", r"(\w+)\s+(\w+)", ".*a.*b"])
+def test_a_pattern_is_never_searched_for_in_more_than_its_share_of_a_line(pattern):
+    repetitions = searching._repetitions(pattern)
+    _, window = searching._compiled(pattern)
+    assert window == searching.WINDOWS[repetitions]
+    assert max(len(piece) for _, piece in searching._pieces("a" * 30_000, window)) == window
+    assert search(pattern, lines=["a" * 3_000]) == ("", True)
+
+
+def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
+    clock = iter(range(0, 100, 1))
+    monkeypatch.setattr(searching.time, "monotonic", lambda: next(clock))
+    with pytest.raises(PatternError, match="takes too long"):
+        search("line")
+
+
+@given(
+    line=st.text(st.sampled_from("abc \n").filter(lambda c: c != "\n"), min_size=1, max_size=900),
+    window=st.sampled_from([2, 3, 10, 120]),
+)
+def test_the_pieces_of_a_line_cover_it_and_overlap_by_half(line, window):
+    pieces = list(searching._pieces(line, window))
+    covered = {at for offset, piece in pieces for at in range(offset, offset + len(piece))}
+    assert covered == set(range(len(line)))
+    assert all(line[offset : offset + window] == piece for offset, piece in pieces)
+    for start in range(len(line) - window // 2):
+        short = line[start : start + window // 2]
+        assert any(offset <= start and start + len(short) <= offset + len(piece) for offset, piece in pieces)
+
+
+@given(lines=st.lists(st.text(st.sampled_from("abx"), max_size=4), max_size=30), reach=st.integers(0, 4))
+def test_every_line_that_matches_is_shown_once_with_its_surroundings(lines, reach):
+    text, complete = search("x", lines=lines, context_lines=reach)
+    hits = {n for n, line in enumerate(lines, 1) if "x" in line}
+    near = sorted({n for hit in hits for n in range(hit - reach, hit + reach + 1) if 1 <= n <= len(lines)})
+    shown = [line for line in text.split("\n") if line not in ("--", "")]
+    assert complete
+    assert shown == [f"{n}: {lines[n - 1]}" for n in near]
