@@ -8,7 +8,7 @@ import json
 import pytest
 from kernel_fakes import FakeModel, FakeTool, make_plugin, parallel, problems, use
 
-from ropewalk import Agent, HistoryEdit
+from ropewalk import Agent, HistoryEdit, current_run
 from ropewalk.kits.log.fold import LogState, fold
 from ropewalk.kits.log.records import Journal, Record
 
@@ -105,6 +105,38 @@ async def test_records_of_calls_at_once_are_written_one_batch_after_the_other():
     await agent.invoke_async("go")
 
     assert order == sorted(order) == list(range(len(order)))
+
+
+async def test_no_tool_of_several_at_once_runs_before_its_start_is_written():
+    written, ran_unannounced = set(), []
+
+    async def write_records(self, records):
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+        written.update(record.data["tool_use"]["toolUseId"] for record in records if record.kind == "tool_started")
+
+    async def body(call):
+        if call.tool_use["toolUseId"] not in written:
+            ran_unannounced.append(call.tool_use["toolUseId"])
+
+    async def notes_first(self, call, call_next, agent):
+        agent.state.set(call.tool_use["toolUseId"], 1)  # a record that somebody else's commit may take along
+        if call.tool_use["toolUseId"] == "T0":
+            await current_run().commit()
+
+        return await call_next(call)
+
+    turn = [use("t", tool_use_id=f"T{n}") for n in range(5)]
+    agent = Agent(
+        model=FakeModel(turn, "x"),
+        tools=[FakeTool("t", body)],
+        plugins=[parallel(), make_plugin("n", around_tool_call=notes_first), make_plugin(write_records=write_records)],
+    )
+    await agent.invoke_async("go")
+
+    assert len(written) == 5
+    assert ran_unannounced == []
 
 
 def test_edits_and_undone_inputs_are_records_too():

@@ -320,8 +320,8 @@ class Run(Followed):
         What could not be written is kept, and written before anything else the agent does.
         """
         journal = self.journal
-        if journal is None or not journal.pending:
-            return
+        if journal is None or not (journal.pending or journal.writing.locked()):
+            return  # a write under way may have taken what the caller has noted: it waits for that one
 
         task = asyncio.current_task()
         parked = task is not None and self.cancellation.is_parked(task)

@@ -16,8 +16,9 @@ def test_a_preview_says_what_there_was_where_it_is_and_how_to_read_it():
     text = "\n".join(f"row {n}" for n in range(1, 2_001))
     lines = preview([{"text": text}], 4_500, 20, REFERENCE, "read_it").split("\n")
     assert lines[0] == "[Offloaded: 1 text, about 4,500 tokens, 16,892 characters in 2,000 lines]"
-    assert lines[1:8] == [f"row {n}" for n in range(1, 8)]
-    assert lines[9] == "[... 16,814 characters, lines 8 to 1,997, are left out ...]"
+    assert lines[1:9] == [f"row {n}" for n in range(1, 9)]
+    assert lines[9] == "[... 16,817 characters, lines 9 to 1,997, are left out ...]"
+    assert lines[10:13] == ["row 1998", "row 1999", "row 2000"]
     assert lines[-1] == f"[Reference: {REFERENCE}; use read_it with it to read by pattern, line_range or offset]"
     assert preview([{"text": text}], 1, 20, REFERENCE, "").endswith(f"[Reference: {REFERENCE}]")
 
@@ -39,19 +40,28 @@ def test_what_is_shown_and_what_is_left_out_make_the_text(text, most):
         assert shown == text
         return
 
-    found = re.search(
-        r"\n\[\.\.\. ([\d,]+) characters(?:, lines ([\d,]+) to ([\d,]+))?, are left out \.\.\.\]\n", shown
-    )
-    head, tail = shown[: found.start()], shown[found.end() :]
-    assert text.startswith(head)
+    found = re.search(r"\[\.\.\. ([\d,]+) characters(?:, lines ([\d,]+) to ([\d,]+))?, are left out \.\.\.\]\n", shown)
+    tail = shown[found.end() :]
+    left_out = int(found[1].replace(",", ""))
+    head = text[: len(text) - left_out - len(tail)]
+    assert shown[: found.start()] in (head, f"{head}\n")
     assert text.endswith(tail)
     assert len(head) + len(tail) <= most
-    assert len(head) + len(tail) + int(found[1].replace(",", "")) == len(text)
     if found[2]:
-        lines = text.split("\n")
-        first, last = int(found[2]), int(found[3])
-        assert 1 <= first <= last <= len(lines)
-        assert len("\n".join(lines[: first - 1])) <= len(head)
+        touched = text[len(head) : len(head) + left_out]
+        numbers = [n for n, line in enumerate(numbered(text), 1) if line & set(range(len(head), len(head) + left_out))]
+        assert "\n" in touched
+        assert (int(found[2]), int(found[3])) == (numbers[0], numbers[-1])
+
+
+def numbered(text):
+    """The places of the characters of each line, its newline included."""
+    lines, start = [], 0
+    for line in text.split("\n"):
+        lines.append(set(range(start, start + len(line) + 1)))
+        start += len(line) + 1
+
+    return lines
 
 
 @given(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-from types import MappingProxyType
+from typing import Final
 
 import pytest
 
@@ -22,9 +22,7 @@ class TestContract(PluginContract):
 
 class Echo:
     tool_name = "echo"
-    tool_spec = MappingProxyType(
-        {"name": "echo", "description": "Says it.", "inputSchema": {"json": {"type": "object"}}}
-    )
+    tool_spec: Final = {"name": "echo", "description": "Says it.", "inputSchema": {"json": {"type": "object"}}}
 
     async def invoke(self, call):
         content = [{"json": call.tool_use["input"]}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from types import MappingProxyType
+from typing import Final
 
 import pytest
 
@@ -32,7 +32,7 @@ class Cutting:
     """A tool that costs the agent its connection."""
 
     tool_name = "cut"
-    tool_spec = MappingProxyType({"name": "cut", "description": "Cuts.", "inputSchema": {"json": {"type": "object"}}})
+    tool_spec: Final = {"name": "cut", "description": "Cuts.", "inputSchema": {"json": {"type": "object"}}}
     effect = "irreversible"
 
     def __init__(self, cut):
@@ -43,6 +43,17 @@ class Cutting:
         self.calls += 1
         await asyncio.to_thread(self.cut)
         return {"toolUseId": call.tool_use["toolUseId"], "status": "success", "content": [{"text": "done"}]}
+
+
+async def taken(store, key):
+    """The server notices a closed connection within moments."""
+    for _ in range(200):
+        try:
+            return await store.lease(key)
+        except SessionConflictError:
+            await asyncio.sleep(0.02)
+
+    return await store.lease(key)
 
 
 async def test_a_connection_lost_in_a_run_ends_it_and_the_next_call_writes_what_was_left(url, cut, make_agent):
@@ -80,7 +91,7 @@ async def test_a_lease_is_lost_with_its_connection_and_taken_again_by_the_next_c
         await open_store().lease(key)
 
     await lease.release()
-    await (await open_store().lease(key)).release()
+    await (await taken(open_store(), key)).release()
 
 
 async def test_a_lease_that_somebody_else_took_meanwhile_is_a_conflict(store, open_store, key, records, cut):
@@ -88,7 +99,7 @@ async def test_a_lease_that_somebody_else_took_meanwhile_is_a_conflict(store, op
     end = await store.append(key, records(1), 0)
     cut()
     other = open_store()
-    theirs = await other.lease(key)
+    theirs = await taken(other, key)
     await other.append(key, records(1, run="run_other"), end)
 
     with pytest.raises(SessionException):
@@ -109,13 +120,7 @@ async def test_a_lease_that_was_given_up_while_it_was_taken_is_free(store, open_
     with pytest.raises(asyncio.CancelledError):
         await taking
 
-    for _ in range(200):
-        try:
-            lease = await open_store().lease(key)
-            break
-        except SessionConflictError:
-            await asyncio.sleep(0.02)
-
+    lease = await taken(open_store(), key)
     await lease.release()
 
 

@@ -47,20 +47,24 @@ def shortened(text: str, most: int) -> str:
     if len(text) <= most:
         return text
 
-    head = _whole_lines(text[: int(most * HEAD)])
-    end = most - int(most * HEAD)
-    tail = _whole_lines(text[len(text) - end :][::-1])[::-1]
+    begin = int(most * HEAD)
+    head, tail = _to_a_line(text[:begin]), _from_a_line(text[len(text) - (most - begin) :])
     left_out = text[len(head) : len(text) - len(tail)]
-    newlines = left_out.count("\n")
     lines = ""
-    if newlines:
+    if "\n" in left_out:
         first = head.count("\n") + 1
-        lines = f", lines {first:,} to {first + newlines:,}"
+        lines = f", lines {first:,} to {first + left_out.count(chr(10)) - left_out.endswith(chr(10)):,}"
 
-    return f"{head}\n[... {len(left_out):,} characters{lines}, are left out ...]\n{tail}"
+    gap = "" if not head or head.endswith("\n") else "\n"
+    return f"{head}{gap}[... {len(left_out):,} characters{lines}, are left out ...]\n{tail}"
 
 
-def _whole_lines(piece: str) -> str:
+def _to_a_line(piece: str) -> str:
     """The piece up to its last newline, unless that is far from its end."""
     at = piece.rfind("\n", int(len(piece) * (1 - _SEARCHED)))
     return piece if at < 0 else piece[: at + 1]
+
+
+def _from_a_line(piece: str) -> str:
+    """The piece from its first newline on, unless that is far from its beginning."""
+    return piece[piece.find("\n", 0, int(len(piece) * _SEARCHED)) + 1 :]

@@ -270,8 +270,7 @@ class Assembly:
         return ModelOutcome({"role": "assistant", "content": content}, "cancelled", self._usage, self._latency)
 
     def _ordered(self) -> list[_Block]:
-        blocks = self._blocks
-        return sorted(blocks, key=lambda block: block.index) if len(blocks) > 1 else blocks
+        return sorted(self._blocks, key=lambda block: block.index) if len(self._blocks) > 1 else self._blocks
 
 
 _HANDLERS: Final[dict[str, Callable[[Assembly, Any], None]]] = {
