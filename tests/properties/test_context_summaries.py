@@ -15,7 +15,7 @@ from ropewalk_testing import MemoryLogStore, ScriptedModel, assert_valid_history
 
 EXAMPLES = int(os.environ.get("ROPEWALK_EXAMPLES", "100"))
 SIZES = st.sampled_from([1, 50, 450, 2_500])
-SUMMARIES = {"short": "In short.", "empty": "", "blank": " ", "long": "long " * 6_000, "fails": RuntimeError("broken")}
+SUMMARIES = {"short": "In short.", "empty": "", "blank": " ", "long": "long " * 30_000, "fails": RuntimeError("broken")}
 
 
 @tool

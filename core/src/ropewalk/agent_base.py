@@ -257,7 +257,7 @@ class AgentBase:
             self._system = tuple(data["system_prompt"])
 
         if self.log is not None:
-            self.log.agrees = False
+            self.log.agrees, self.log.nested = False, {}
 
     # -- the log ---------------------------------------------------------------------------------------------------
 

@@ -47,8 +47,8 @@ def test_a_plugin_brings_commands(shell, plugins):
     plugins(HelloPlugin())
 
     assert shell.run("hello").stdout == "Hello.\n"
-    named = [line.split()[0] for line in shell.run("--help").stdout.splitlines()[-4:]]
-    assert named == ["run", "resume", "plugins", "hello"]
+    named = [line.split()[0] for line in shell.run("--help").stdout.splitlines()[-5:]]
+    assert named == ["run", "chat", "resume", "plugins", "hello"]
 
 
 def test_a_plugin_cannot_take_the_place_of_a_command(shell, plugins):
@@ -77,7 +77,7 @@ def test_an_unknown_command_is_wrong_usage(shell):
 
 
 def test_the_programs_own_commands_come_from_its_plugin_too():
-    assert [command.name for command in CliPlugin().provide_commands()] == ["run", "resume", "plugins"]
+    assert [command.name for command in CliPlugin().provide_commands()] == ["run", "chat", "resume", "plugins"]
 
 
 def test_importing_the_plugin_does_not_import_click():

@@ -244,7 +244,7 @@ def test_a_checkpoint_takes_no_answer(work):
 
 def test_whoever_sits_at_the_terminal_is_asked(work, monkeypatch):
     started(work, "asks")
-    monkeypatch.setattr("ropewalk_cli.resuming.at_a_terminal", lambda: True)
+    monkeypatch.setattr("ropewalk_cli.questions.at_a_terminal", lambda: True)
     result = work.run("resume", "run.json", "--answer", "one=null", stdin="go ahead\n")
 
     assert result.exit_code == 0, result.stderr
@@ -260,14 +260,14 @@ def test_the_whole_question_is_shown_and_cannot_steer_the_terminal(work, monkeyp
     whole = "one: one line\nrm -rf " + "x" * 300 + "\N{REPLACEMENT CHARACTER}"
     assert whole in result.stderr
 
-    monkeypatch.setattr("ropewalk_cli.resuming.at_a_terminal", lambda: True)
+    monkeypatch.setattr("ropewalk_cli.questions.at_a_terminal", lambda: True)
     assert whole in work.run("resume", "run.json", stdin="no\nno\n").stderr
 
 
 def test_the_end_of_the_input_is_no_answer(work, monkeypatch):
     started(work, "asks")
     before = saved(work).read_bytes()
-    monkeypatch.setattr("ropewalk_cli.resuming.at_a_terminal", lambda: True)
+    monkeypatch.setattr("ropewalk_cli.questions.at_a_terminal", lambda: True)
     assert work.run("resume", "run.json", stdin="").exit_code == 1
     assert saved(work).read_bytes() == before
 
@@ -275,7 +275,7 @@ def test_the_end_of_the_input_is_no_answer(work, monkeypatch):
 def test_a_question_without_a_file_ends_the_run_and_says_what_would_keep_it(work):
     result = work.run("run", "--agent", "some.py:asks", "Go.")
     assert result.exit_code == 3
-    assert "stopped early: interrupt; with --snapshot FILE the run is kept" in result.stderr
+    assert "stopped early: interrupt; --snapshot FILE or --session ID keeps the run" in result.stderr
 
 
 # -- what goes wrong -----------------------------------------------------------------------------------------------

@@ -706,3 +706,63 @@ def test_a_reference_is_the_same_when_a_call_is_gone_through_again(make_agent, g
     agent = make_agent([use("look", {}), "done"], ContextOffloader(storage), giving(BIG), plugins=[Twice()])
     agent("go")
     assert len(asyncio.run(storage.list())) == 1
+
+
+class Asking:
+    """A tool that asks its caller before it goes on."""
+
+    tool_name = "ask"
+    tool_spec = {"name": "ask", "description": "Asks.", "inputSchema": {"json": {"type": "object"}}}  # noqa: RUF012
+
+    async def invoke(self, call):
+        answer = call.interrupt("go", "May I?")
+        return {"toolUseId": call.tool_use["toolUseId"], "status": "success", "content": [{"text": str(answer)}]}
+
+
+def test_a_pause_keeps_the_preview_and_stores_nothing_twice(make_agent, giving, results, reference):
+    storage = MemoryStorage()
+    turns = [[use("look", {}, id="T1"), use("ask", {}, id="T2")], "done"]
+    agent = make_agent(turns, ContextOffloader(storage), giving(BIG), Asking())
+    paused = agent("go")
+    assert paused.stop_reason == "interrupt"
+    assert "line 500:" not in str(agent.take_snapshot(preset="session").to_dict())
+
+    agent([{"interruptResponse": {"interruptId": paused.interrupts[0].id, "response": "yes"}}])
+    first, second = results(agent)
+    assert asyncio.run(storage.list()) == [reference(first)]
+    assert text_of(second) == "yes"
+
+
+def test_a_run_that_goes_on_after_a_crash_finds_the_same_reference(make_agent, giving, results, reference, tmp_path):
+    class Crash(BaseException):
+        pass
+
+    class Dying(MemoryLogStore):
+        """Its process ends right after the tool's record is written."""
+
+        dead = False
+
+        async def append(self, key, records, position):
+            if self.dead:
+                raise Crash
+
+            end = await super().append(key, records, position)
+            self.dead = any(record.kind == "tool_ended" for record in records)
+            return end
+
+    store = Dying()
+    agent = make_agent(
+        [use("look", {}), "never"], ContextOffloader(tmp_path), giving(BIG), session_manager=SessionManager("s", store)
+    )
+    with pytest.raises(Crash):
+        agent("go")
+
+    (found,) = asyncio.run(FolderStorage(tmp_path).list())
+    store.dead = False
+    runs = []
+    tool = giving(lambda call: runs.append(call) or BIG)
+    again = make_agent(["done"], ContextOffloader(tmp_path), tool, session_manager=SessionManager("s", store))
+    again()
+    assert runs == []
+    assert reference(results(again)[0]) == found
+    assert asyncio.run(FolderStorage(tmp_path).list()) == [found]

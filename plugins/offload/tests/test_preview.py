@@ -17,7 +17,7 @@ def test_a_preview_says_what_there_was_where_it_is_and_how_to_read_it():
     lines = preview([{"text": text}], 4_500, 20, REFERENCE, "read_it").split("\n")
     assert lines[0] == "[Offloaded: 1 text, about 4,500 tokens, 16,892 characters in 2,000 lines]"
     assert lines[1:9] == [f"row {n}" for n in range(1, 9)]
-    assert lines[9] == "[... 16,817 characters, lines 9 to 1,997, are left out ...]"
+    assert lines[9] == "[... 16,818 characters, lines 9 to 1,997, are left out ...]"
     assert lines[10:13] == ["row 1998", "row 1999", "row 2000"]
     assert lines[-1] == f"[Reference: {REFERENCE}; use read_it with it to read by pattern, line_range or offset]"
     assert preview([{"text": text}], 1, 20, REFERENCE, "").endswith(f"[Reference: {REFERENCE}]")

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from ropewalk import Agent, ContextWindowOverflowException, SummarizingConversationManager
+from ropewalk import Agent, ContextWindowOverflowException, SummarizingConversationManager, hookimpl
 from ropewalk.errors import ModelThrottledException
 from ropewalk_summarize import SummaryError
 from ropewalk_testing import ScriptedModel, assert_valid_history, turn, use
@@ -208,6 +208,20 @@ async def test_a_cancel_while_it_is_written_ends_the_run_and_leaves_the_history(
     assert agent.messages[:20] == before
 
 
+async def test_a_cancel_while_it_is_written_after_an_overflow_is_a_cancelled_result(agent_of, chat):
+    before, release = chat(20), threading.Event()
+    agent, model = agent_of([full(), turn(stall=release), "Answer."], before)
+    running = asyncio.create_task(agent.invoke_async("Go on."))
+    await model.wait_stalled()
+
+    agent.cancel()
+    result = await running
+    release.set()
+
+    assert result.stop_reason == "cancelled"
+    assert agent.messages[:20] == before
+
+
 # -- many of them --------------------------------------------------------------------------------------------------
 
 
@@ -243,6 +257,33 @@ def test_pins_stay_through_every_summary(agent_of, chat):
     agent("Go on.")
 
     assert any(messages[6]["content"][0] == block for message in agent.messages for block in message["content"])
+
+
+def test_the_log_gets_the_summary_alone(chat):
+    log = []
+
+    class Recorder:
+        name = "recorder"
+
+        @hookimpl
+        async def write_records(self, records):
+            log.extend(record for record in records if record.kind == "history_spliced")
+
+    agent = Agent(
+        model=ScriptedModel([full(), "In short.", "Answer."]),
+        messages=chat(200),
+        callback_handler=None,
+        conversation_manager=SummarizingConversationManager(),
+        plugins=[Recorder()],
+    )
+
+    agent("Go on.")
+
+    (splice,) = log
+    assert splice.data["plugin"] == "summarize"
+    assert splice.data["reason"] == "the request did not fit, summary 1"
+    assert splice.data["gone"] == 61
+    assert splice.data["messages"] == [agent.messages[0]]
 
 
 # -- who writes it -------------------------------------------------------------------------------------------------

@@ -57,6 +57,15 @@ class TextDelta(Delta):
         return {"data": self.text, "delta": {"text": self.text}}
 
 
+class TextEnded(Delta):
+    """A block of the answer's text is complete."""
+
+    __slots__ = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"data": "", "complete": True, "delta": {"text": ""}}
+
+
 class ToolInputDelta(Delta):
     """A piece of a tool's arguments."""
 

@@ -145,6 +145,8 @@ def _take_pause(run: Run, before: Suspension) -> None:
         restore_tools(run, before)
         close_open(run, NEVER_STARTED)
         run.forget_tools()
+        if run.agent.log is not None:
+            run.agent.log.nested = {}
     elif run.journal:
         run.journal.add("run_resumed", {"answers": run.resumed.answers})
 

@@ -77,7 +77,9 @@ class TextDisplay:
         self._end_line()
         if result.stop_reason in PAUSES:
             if not kept:
-                _note(f"stopped early: {result.stop_reason}; with --snapshot FILE the run is kept, to go on with")
+                _note(
+                    f"stopped early: {result.stop_reason}; --snapshot FILE or --session ID keeps the run, to go on with"
+                )
         elif result.stop_reason not in COMPLETE and result.stop_reason != "cancelled":
             _note(f"stopped early: {result.stop_reason}")
 

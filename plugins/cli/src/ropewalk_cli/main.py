@@ -11,7 +11,12 @@ import click
 
 from ropewalk_cli.exits import Exit, report
 
-BUILT_IN = {"run": "ropewalk_cli.run", "resume": "ropewalk_cli.resuming", "plugins": "ropewalk_cli.plugins"}
+BUILT_IN = {
+    "run": "ropewalk_cli.run",
+    "chat": "ropewalk_cli.chat",
+    "resume": "ropewalk_cli.resuming",
+    "plugins": "ropewalk_cli.plugins",
+}
 """Commands of the program itself; these need no other plugin to be imported."""
 
 

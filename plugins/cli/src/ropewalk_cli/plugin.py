@@ -8,15 +8,16 @@ from ropewalk import hookimpl
 
 
 class CliPlugin:
-    """Brings `ropewalk run`, `ropewalk resume` and `ropewalk plugins`."""
+    """Brings `ropewalk run`, `ropewalk chat`, `ropewalk resume` and `ropewalk plugins`."""
 
     name = "cli"
 
     @hookimpl
     def provide_commands(self) -> list[Any]:
         """The commands; click is imported only when somebody asks for them."""
+        from ropewalk_cli.chat import chat
         from ropewalk_cli.plugins import plugins
         from ropewalk_cli.resuming import resume
         from ropewalk_cli.run import run
 
-        return [run, resume, plugins]
+        return [run, chat, resume, plugins]

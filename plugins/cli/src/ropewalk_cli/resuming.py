@@ -1,37 +1,35 @@
-"""`ropewalk resume`: goes on with a run that `ropewalk run --snapshot` has saved."""
+"""`ropewalk resume`: goes on with a run that waits, in a file of `ropewalk run --snapshot` or in a session."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
+import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ropewalk.errors import MaxTokensReachedException, RopewalkError
+from ropewalk.kits.sessions.opening import opened
 from ropewalk.kits.snapshot import Snapshot
-from ropewalk.kits.terminal import harmless
 from ropewalk_cli.approving import approve_option
 from ropewalk_cli.claiming import claimed
 from ropewalk_cli.display import Display, JsonDisplay, TextDisplay
 from ropewalk_cli.exits import Exit, exit_of, report
 from ropewalk_cli.main import debug_option
+from ropewalk_cli.questions import answers_to, note, tell_paused
 from ropewalk_cli.run import agent_of, agent_options, converse
 from ropewalk_cli.saved import PAUSES, AgentOptions, SavedRun, SavedRunError, read, saved_run, write
+from ropewalk_cli.sessions import run_in_session, session_of, store_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ropewalk.kits.result import AgentResult
-
-_NOTHING: Final = object()
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("target", metavar="FILE|SESSION")
+@store_option
 @click.option(
     "--answer", "answers", multiple=True, metavar="ID=JSON", help="Answers a question, by id or name. Can be repeated."
 )
@@ -45,7 +43,8 @@ _NOTHING: Final = object()
 @click.pass_context
 def resume(
     context: click.Context,
-    file: Path,
+    target: str,
+    store: str | None,
     answers: tuple[str, ...],
     model: str | None,
     agent_spec: str | None,
@@ -56,23 +55,24 @@ def resume(
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Goes on with the paused run in FILE.
+    """Goes on with the run in FILE, or in SESSION, that is paused or broke off.
 
-    The agent is made as FILE says; the options of `ropewalk run` replace what it says. Questions without an --answer
-    are asked on the terminal. FILE is written anew when the run pauses again, and removed when it has ended; when the
-    resume is refused it stays as it is.
+    What is no file is the id of a session; with --store it always is. Questions without an --answer are asked on the
+    terminal.
+
+    The agent is made as FILE says, or, for a session, by the options of `ropewalk run`, which also replace what FILE
+    says. FILE is written anew when the run pauses again, and removed when it has ended; when the resume is refused it
+    stays as it is.
 
     Exit codes: those of `ropewalk run`; 4 when the run waits again.
     """
     display: Display = JsonDisplay(verbose=verbose) if as_json else TextDisplay(verbose=verbose)
     given = AgentOptions(model, agent_spec, tools, plugins, system, tuple(approve))
     try:
-        with claimed(file):
-            saved = read(file)
-            options = _replaced(saved.options, given)
-            agent = agent_of(options)
-            _load(agent, saved, file)
-            result = run_saved(agent, _prompt(saved, answers, file), display, file, options)
+        if _is_file(target, store):
+            result = _resume_file(Path(target), given, answers, display)
+        else:
+            result = _resume_session(target, store, given, answers, display)
     except (click.ClickException, BrokenPipeError):
         raise
     except MaxTokensReachedException as error:
@@ -86,6 +86,50 @@ def resume(
     context.exit(exit_of(result.stop_reason, kept=True))
 
 
+def _is_file(target: str, store: str | None) -> bool:
+    """Whether a file is meant; also when there is neither: what is said of files then says more."""
+    if store is not None or not target:
+        return False
+
+    if Path(target).is_file():
+        return True
+
+    try:
+        with opened() as kept:
+            return not kept.logs(target)
+    except RopewalkError:
+        return True
+
+
+def _resume_file(file: Path, given: AgentOptions, answers: tuple[str, ...], display: Display) -> AgentResult:
+    with claimed(file):
+        saved = read(file)
+        options = _replaced(saved.options, given)
+        agent = agent_of(options)
+        _load(agent, saved, file)
+        prompt = answers_to(saved.questions, answers, str(file))
+        return run_saved(agent, saved.resume if prompt is None else prompt, display, file, options)
+
+
+def _resume_session(
+    session_id: str, store: str | None, given: AgentOptions, answers: tuple[str, ...], display: Display
+) -> AgentResult:
+    with session_of(session_id, store) as manager:
+        if manager is None or not manager.store.logs(session_id):
+            raise SavedRunError(f"there is no session {session_id!r}: ropewalk sessions list shows what there is")
+
+        agent = agent_of(given, manager)
+        if agent.suspension is None:
+            raise SavedRunError(
+                f"session {session_id!r} waits for nothing: ropewalk run --session {shlex.quote(session_id)} PROMPT "
+                "goes on with it"
+            )
+
+        questions = [{"id": each.id, "name": each.name, "reason": each.reason} for each in agent.suspension.interrupts]
+        prompt = answers_to(questions, answers, f"session {session_id!r}")
+        return run_in_session(converse, agent, prompt, display, manager)
+
+
 def run_saved(agent: Any, prompt: Any, display: Display, file: Path, options: AgentOptions) -> AgentResult:
     """Runs the agent once; the file holds it afterwards if there is something to go on with."""
     existed = file.is_file() and file.stat().st_size > 0
@@ -94,52 +138,23 @@ def run_saved(agent: Any, prompt: Any, display: Display, file: Path, options: Ag
     except Exception:
         if existed and agent.suspension is None:  # the run has gone on: what the file says would do it again
             write(file, saved_run(agent, options, None))
-            _note(f"broken off; {file} holds the conversation up to there: ropewalk resume {file} goes on with it")
+            note(f"broken off; {file} holds the conversation up to there: ropewalk resume {file} goes on with it")
 
         raise
 
     if result.stop_reason in PAUSES:
         write(file, saved_run(agent, options, result))
-        _tell_paused(result, file)
+        tell_paused(result, str(file), f"ropewalk resume {file}")
     elif existed and result.stop_reason == "cancelled":
         if agent.suspension is None:
             write(file, saved_run(agent, options, None))
 
-        _note(f"cancelled; {file} holds the conversation up to there: ropewalk resume {file} goes on with it")
+        note(f"cancelled; {file} holds the conversation up to there: ropewalk resume {file} goes on with it")
     elif existed:
         file.unlink(missing_ok=True)
-        _note(f"the run has ended; {file} is removed")
+        note(f"the run has ended; {file} is removed")
 
     return result
-
-
-def _tell_paused(result: AgentResult, file: Path) -> None:
-    questions = [{"id": each.id, "name": each.name, "reason": each.reason} for each in result.interrupts or ()]
-    for line in _told(questions):
-        _note(line)
-
-    if questions:
-        _note(f"the run waits for answers in {file}: ropewalk resume {file} --answer ID=JSON goes on with it")
-    else:
-        plain = result.to_dict()["checkpoint"] or {}
-        where = f"{plain.get('position')} {plain.get('cycle_index')}"
-        _note(f"the run waits at {where} in {file}: ropewalk resume {file} goes on with it")
-
-
-def _told(questions: Iterable[dict[str, Any]]) -> list[str]:
-    return [f"? {each['id']}: {harmless(_text_of(each))}" for each in questions]  # all of it: nobody approves blindly
-
-
-def _text_of(question: dict[str, Any]) -> str:
-    reason = question.get("reason")
-    if reason is None:
-        return str(question["name"])
-
-    return f"{question['name']}: {reason if isinstance(reason, str) else json.dumps(reason, ensure_ascii=False)}"
-
-
-def _note(text: str) -> None:
-    click.secho(text, dim=True, err=True)
 
 
 def _replaced(stored: AgentOptions, given: AgentOptions) -> AgentOptions:
@@ -165,78 +180,3 @@ def _load(agent: Any, saved: SavedRun, file: Path) -> None:
 
     if saved.resume is not None and agent.suspension is None:
         raise SavedRunError(f"{file} holds a payload and no paused run: name a file that `ropewalk run` wrote")
-
-
-# -- answers -------------------------------------------------------------------------------------------------------
-
-
-def _prompt(saved: SavedRun, answers: tuple[str, ...], file: Path) -> Any:
-    """What the agent is called with.
-
-    Raises:
-        click.UsageError: Answers are missing, malformed, or for nothing.
-    """
-    questions = saved.questions
-    if not questions:
-        if answers:
-            raise click.UsageError(f"{file} waits for no answer: leave out --answer")
-
-        return saved.resume
-
-    given = dict(_parsed(text, questions) for text in answers)
-    if len(given) < len(answers):
-        raise click.UsageError("--answer answers a question twice: answer each once")
-
-    if at_a_terminal():
-        given |= {each["id"]: _asked(each) for each in questions if each["id"] not in given}
-
-    if not given:
-        lines = "\n".join(_told(questions))
-        raise click.UsageError(f"{file} waits for answers: give --answer ID=JSON for\n{lines}")
-
-    return [{"interruptResponse": {"interruptId": number, "response": value}} for number, value in given.items()]
-
-
-def _parsed(text: str, questions: list[dict[str, Any]]) -> tuple[str, Any]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise click.UsageError(f"--answer {text}: give ID=JSON")
-
-    found = [each["id"] for each in questions if key in (each["id"], each["name"])]
-    if len(found) != 1:
-        problem = "several questions have that name: use the id of" if found else "there is no such question: there is"
-        raise click.UsageError(f"--answer {text}: {problem}\n" + "\n".join(_told(questions)))
-
-    answer = _json(value)
-    if answer is _NOTHING:
-        raise click.UsageError(f"""--answer {text}: {value!r} is no JSON: a text needs quotes, as in '{key}="yes"'""")
-
-    return found[0], answer
-
-
-def _json(text: str) -> Any:
-    """The value of a JSON text; NaN and the like are none."""
-
-    def refuse(constant: str) -> Any:
-        raise ValueError(constant)
-
-    try:
-        return json.loads(text, parse_constant=refuse)
-    except (ValueError, RecursionError):
-        return _NOTHING
-
-
-def at_a_terminal() -> bool:
-    """Whether somebody can be asked."""
-    return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
-
-
-def _asked(question: dict[str, Any]) -> Any:
-    """The answer of whoever sits at the terminal: JSON, or else the text itself."""
-    click.echo(f"{harmless(_text_of(question))} ", err=True, nl=False)
-    line = sys.stdin.readline()
-    if not line:
-        raise click.Abort
-
-    answer = _json(line)
-    return line.strip() if answer is _NOTHING else answer

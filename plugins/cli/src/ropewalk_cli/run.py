@@ -21,9 +21,11 @@ from ropewalk_cli.interrupts import ctrl_c_calls
 from ropewalk_cli.loading import load_agent, sort_tools
 from ropewalk_cli.main import debug_option
 from ropewalk_cli.saved import AgentOptions, check_place
+from ropewalk_cli.sessions import attached, run_in_session, session_of, session_options
 
 if TYPE_CHECKING:
     from ropewalk.kits.result import AgentResult
+    from ropewalk.kits.sessions.manager import SessionManager
 
 DEFAULT_MODEL = "local:"
 _AGENT_OPTIONS = (
@@ -64,6 +66,7 @@ def agent_options(command: Any) -> Any:
     metavar="FILE",
     help="Where the run is kept when it pauses; `ropewalk resume FILE` goes on with it.",
 )
+@session_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON event per line; the last has the result.")
 @click.option(
     "--verbose", "-v", is_flag=True, help="Show thinking, whole arguments and results; all events with --json."
@@ -81,6 +84,8 @@ def run(
     approve: frozenset[str],
     checkpointing: bool,
     snapshot: Path | None,
+    session: str | None,
+    store: str | None,
     as_json: bool,
     verbose: bool,
 ) -> None:
@@ -91,8 +96,13 @@ def run(
 
     Exit codes: 0 done, 1 error, 2 wrong usage, 3 stopped early (a limit, a filter), 4 paused, 130 cancelled.
     """
-    if checkpointing and snapshot is None:
-        raise click.UsageError("--checkpointing pauses the run: give --snapshot FILE too, where it is kept")
+    if snapshot is not None and session is not None:
+        raise click.UsageError("--session keeps a run that pauses: leave out --snapshot")
+
+    if checkpointing and snapshot is None and session is None:
+        raise click.UsageError(
+            "--checkpointing pauses the run: give --snapshot FILE too, where it is kept, or --session ID"
+        )
 
     asked = read_prompt(prompt)
     options = AgentOptions(model, agent_spec, tools, plugins, system, tuple(sorted(approve)), checkpointing)
@@ -101,7 +111,8 @@ def run(
         if snapshot is not None:
             check_place(snapshot)
 
-        result = _run(options, asked, display, snapshot)
+        with session_of(session, store) as manager:
+            result = _run(options, asked, display, snapshot, manager)
     except (click.ClickException, BrokenPipeError):
         raise
     except MaxTokensReachedException as error:
@@ -112,10 +123,15 @@ def run(
         display.failed(error)
         raise
 
-    context.exit(exit_of(result.stop_reason, kept=snapshot is not None))
+    context.exit(exit_of(result.stop_reason, kept=snapshot is not None or session is not None))
 
 
-def _run(options: AgentOptions, prompt: str, display: Display, snapshot: Path | None) -> AgentResult:
+def _run(
+    options: AgentOptions, prompt: str, display: Display, snapshot: Path | None, manager: SessionManager | None
+) -> AgentResult:
+    if manager is not None:
+        return run_in_session(converse, agent_of(options, manager), prompt, display, manager)
+
     if snapshot is None:
         return asyncio.run(converse(agent_of(options), prompt, display))
 
@@ -125,13 +141,13 @@ def _run(options: AgentOptions, prompt: str, display: Display, snapshot: Path | 
     return run_saved(agent_of(options), prompt, display, snapshot, options)
 
 
-def agent_of(options: AgentOptions) -> Any:
-    """The agent that the options describe, as it runs here.
+def agent_of(options: AgentOptions, manager: SessionManager | None = None) -> Any:
+    """The agent that the options describe, as it runs here, with its conversation in a session if there is a manager.
 
     Raises:
         click.UsageError: The options contradict each other.
     """
-    agent = make_agent(options.model, options.agent, options.tools, options.plugins, options.system)
+    agent = make_agent(options.model, options.agent, options.tools, options.plugins, options.system, manager)
     if options.checkpointing and not agent.hooks.plan.emit_checkpoint:
         agent.add_plugin("checkpoint")
 
@@ -162,7 +178,12 @@ def read_prompt(given: str | None) -> str:
 
 
 def make_agent(
-    model: str | None, agent_spec: str | None, tools: tuple[str, ...], plugins: tuple[str, ...], system: str | None
+    model: str | None,
+    agent_spec: str | None,
+    tools: tuple[str, ...],
+    plugins: tuple[str, ...],
+    system: str | None,
+    manager: SessionManager | None = None,
 ) -> Any:
     """The agent that the options describe.
 
@@ -174,7 +195,7 @@ def make_agent(
         if extra:
             raise click.UsageError(f"--agent names an agent that is complete: leave out {', '.join(extra)}")
 
-        return silenced(load_agent(agent_spec))
+        return attached(silenced(load_agent(agent_spec)), manager)
 
     from ropewalk import Agent
 
@@ -185,6 +206,7 @@ def make_agent(
         plugins=[*plugins, *sources.plugins] or None,
         system_prompt=system,
         callback_handler=None,
+        session_manager=manager,
     )
 
 
@@ -228,17 +250,23 @@ async def converse(agent: Any, prompt: Any, display: Display, *, kept: bool = Fa
         display: Shows it.
         kept: Whether a run that pauses is kept, and the caller says so.
     """
+    async with agent:
+        return await turn(agent, prompt, display, kept=kept)
+
+
+async def turn(agent: Any, prompt: Any, display: Display, *, kept: bool = False) -> AgentResult:
+    """As `converse`, and leaves the agent open."""
     loop = asyncio.get_running_loop()
     result: AgentResult | None = None
     with ctrl_c_calls(lambda: loop.call_soon_threadsafe(agent.cancel)):
-        async with agent, aclosing(agent.stream_async(prompt)) as events:
+        async with aclosing(agent.stream_async(prompt)) as events:
             async for event in events:
                 display.event(event)
                 result = event.get("result", result)
 
-            if result is None:
-                raise RuntimeError("the agent's stream ended without a result")
+        if result is None:
+            raise RuntimeError("the agent's stream ended without a result")
 
-            display.ended(result, kept=kept)
+        display.ended(result, kept=kept)
 
     return result

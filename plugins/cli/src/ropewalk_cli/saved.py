@@ -149,8 +149,8 @@ def read(path: Path) -> SavedRun:
         plain = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SavedRunError(
-            f"there is no file {path}: `ropewalk run --snapshot` writes it when a run pauses, and it is removed when "
-            "the run has ended"
+            f"there is no file {path}, and no session of that name: `ropewalk run --snapshot` writes a file when a run "
+            "pauses, and it is removed when the run has ended; `ropewalk sessions list` shows sessions"
         ) from None
     except OSError as error:
         raise SavedRunError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -11,7 +11,7 @@ import click
 from ropewalk.kits.log.records import Record
 from ropewalk.kits.sessions import LogKey, LogStore, SessionException
 from ropewalk.kits.sessions.opening import opened
-from ropewalk_views.locating import agent_option, log_at, say, session_and, state_of, store_option
+from ropewalk_views.locating import agent_option, log_at, say, session_and, shown, state_of, store_option
 from ropewalk_views.rendering import standing
 
 
@@ -40,7 +40,7 @@ def fork(source: str, new: str | None, store: str | None, to_store: str | None, 
 
         asyncio.run(_written(there, key, records))
 
-    say(f"{key.session_id}: {len(records)} records, {len(state.messages)} messages, {standing(state)}")
+    say(f"{shown(key.session_id)}: {len(records)} records, {len(state.messages)} messages, {standing(state)}")
 
 
 def without_a_bare_start(records: Sequence[Record]) -> Sequence[Record]:

@@ -22,6 +22,8 @@ store_option: Final = click.option(
 agent_option: Final = click.option(
     "--agent-id", "agent_id", metavar="ID", help="Which agent of the session, if it has several."
 )
+DEFAULT_AGENT: Final = "default"
+"""The agent of a session that is asked for although the store lists none: what is wrong with it is to be told."""
 json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -113,12 +115,18 @@ def log_of(store: LogStore, session_id: str, agent_id: str | None, label: str) -
     key = LogKey(session_id, agent_id if agent_id is not None else _only_agent(store, session_id))
     found = store.read(key)
     if found is None:
-        raise SessionException(f"{named(key)} is not in {store!r}: ropewalk sessions list shows what is")
+        raise unknown(store, session_id, agent_id)
 
     for line in found.report:
         warn(f"{named(key)}: {line}")
 
     return Log(key, found.records, len(found.records), label)
+
+
+def unknown(store: LogStore, session_id: str, agent_id: str | None = None) -> SessionException:
+    """The error of naming what is not there."""
+    what = f"session {session_id!r}" if agent_id is None else named(LogKey(session_id, agent_id))
+    return SessionException(f"there is no {what} in {store!r}: ropewalk sessions list shows what there is")
 
 
 def _only_agent(store: LogStore, session_id: str) -> str:
@@ -128,10 +136,12 @@ def _only_agent(store: LogStore, session_id: str) -> str:
             f"session {session_id!r} has several agents: give --agent-id, one of {', '.join(map(repr, agents))}"
         )
 
-    if not agents:
-        raise SessionException(f"there is no session {session_id!r} in {store!r}: ropewalk sessions list shows them")
+    return agents[0] if agents else DEFAULT_AGENT
 
-    return agents[0]
+
+def shown(identifier: str) -> str:
+    """An id as it stands, or quoted when it could be taken for something else."""
+    return identifier if identifier.isprintable() and identifier.strip() == identifier else repr(identifier)
 
 
 def say(text: str = "") -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,14 +17,17 @@ from ropewalk.kits.sessions.opening import opened
 from ropewalk.kits.sessions.retention import Retention, compacted
 from ropewalk.kits.terminal import table
 from ropewalk_views.locating import (
+    DEFAULT_AGENT,
     agent_option,
     as_json_text,
     json_option,
     log_at,
     named,
     say,
+    shown,
     state_of,
     store_option,
+    unknown,
     warn,
 )
 from ropewalk_views.rendering import plain, standing, whole
@@ -46,7 +52,7 @@ def list_(store: str | None, as_json: bool) -> None:
     elif not found:
         click.echo(f"There are no sessions in {where}", err=True)
     else:
-        rows = [(i.key.session_id, i.key.agent_id, _bytes(i.size), _date(i.changed)) for i in found]
+        rows = [(shown(i.key.session_id), shown(i.key.agent_id), _bytes(i.size), _date(i.changed)) for i in found]
         for line in table(("SESSION", "AGENT", "SIZE", "CHANGED"), rows):
             say(line)
 
@@ -94,38 +100,65 @@ def show(session: str, store: str | None, agent_id: str | None, as_json: bool) -
 def verify(context: click.Context, session: str | None, store: str | None, as_json: bool) -> None:
     """Reads a session, or all of them, and says whether the logs are whole and add up to a conversation.
 
-    The exit code is 1 when one is not.
+    The exit code is 1 when one is not, or when there is something in the store that it warns of.
     """
-    with opened(store) as kept:
-        found = kept.logs(session)
-        if session is not None and not found:
-            raise _unknown(session, kept)
+    with opened(store) as kept, _warnings() as warnings:
+        keys = [info.key for info in kept.logs(session)]
+        if session is not None and not keys:
+            keys = [LogKey(session, DEFAULT_AGENT)]
 
-        results = [_verified(kept, info.key) for info in found]
+        results = [told for key in keys if (told := _verified(kept, key)) is not None]
+        if session is not None and not results:
+            raise unknown(kept, session)
 
-    for each in [] if as_json else results:
+    if as_json:
+        click.echo(as_json_text({"logs": results, "warnings": warnings}))
+    else:
+        _tell(results, warnings)
+
+    context.exit(1 if warnings or any(each["problems"] for each in results) else 0)
+
+
+def _tell(results: list[dict[str, Any]], warnings: list[str]) -> None:
+    for each in results:
         key = LogKey(each["session"], each["agent"])
         say(f"{'bad' if each['problems'] else 'ok '}  {named(key)}: {each['records']} records, {each['standing']}")
         for problem in each["problems"]:
             say(f"     {problem}")
 
-    if as_json:
-        click.echo(as_json_text(results))
-
-    context.exit(1 if any(each["problems"] for each in results) else 0)
+    for warning in warnings:
+        say(f"bad  {warning}")
 
 
-def _verified(store: LogStore, key: LogKey) -> dict[str, Any]:
+@contextmanager
+def _warnings() -> Iterator[list[str]]:
+    """What the store warns of: it passes over what it cannot list."""
+    told: list[str] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            told.append(record.getMessage())
+
+    listener, logger = Listener(logging.WARNING), logging.getLogger("ropewalk")
+    logger.addHandler(listener)
+    try:
+        yield told
+    finally:
+        logger.removeHandler(listener)
+
+
+def _verified(store: LogStore, key: LogKey) -> dict[str, Any] | None:
+    """What is known of a log; None when there is none."""
     told: dict[str, Any] = {"session": key.session_id, "agent": key.agent_id, "records": 0, "standing": "unknown"}
     problems: list[str] = []
     try:
         found = store.read(key)
         if found is None:
-            problems.append("it is listed and cannot be found")
-        else:
-            told["records"] = len(found.records)
-            problems += found.report
-            told["standing"] = standing(state_of(key, found.records))
+            return None
+
+        told["records"] = len(found.records)
+        problems += found.report
+        told["standing"] = standing(state_of(key, found.records))
     except Exception as error:  # noqa: BLE001 - the others are read all the same
         problems.append(f"{type(error).__name__}: {error}")
 
@@ -155,7 +188,7 @@ def compact(
 
         after = _infos(kept, session, agent_id)
 
-    say(f"{session}: {_bytes(sum(i.size for i in before))} before, {_bytes(sum(i.size for i in after))} now")
+    say(f"{shown(session)}: {_bytes(sum(i.size for i in before))} before, {_bytes(sum(i.size for i in after))} now")
 
 
 async def _compacted(store: LogStore, key: LogKey, retention: Retention) -> None:
@@ -189,7 +222,7 @@ def delete(names: tuple[str, ...], store: str | None, yes: bool) -> None:
     with opened(store) as kept:
         for each in names:
             if not kept.logs(each):
-                raise _unknown(each, kept)
+                raise unknown(kept, each)
 
         listed = ", ".join(map(repr, names))
         if not yes and not click.confirm(f"Delete {listed} from {kept!r}?", err=True):
@@ -197,20 +230,15 @@ def delete(names: tuple[str, ...], store: str | None, yes: bool) -> None:
 
         for each in names:
             kept.delete(each)
-            say(f"{each} is deleted")
+            say(f"{shown(each)} is deleted")
 
 
 def _infos(store: LogStore, session: str, agent_id: str | None) -> list[LogInfo]:
     found = [info for info in store.logs(session) if agent_id is None or info.key.agent_id == agent_id]
     if not found:
-        raise _unknown(session, store, agent_id)
+        raise unknown(store, session, agent_id)
 
     return found
-
-
-def _unknown(session: str, store: LogStore, agent_id: str | None = None) -> SessionException:
-    what = f"session {session!r}" if agent_id is None else named(LogKey(session, agent_id))
-    return SessionException(f"there is no {what} in {store!r}: ropewalk sessions list shows what there is")
 
 
 def _plain(info: LogInfo) -> dict[str, Any]:

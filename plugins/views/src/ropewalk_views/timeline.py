@@ -161,7 +161,14 @@ class _Reader:
                 self._uses[record.path, block["toolUse"]["toolUseId"]] = call_of(block["toolUse"])
 
         replaced = f"replaces message {data['id']}: " if record.kind == "message_replaced" else ""
-        self._add(number, record, replaced + short(data["message"], _MOST))
+        of = [block["toolResultOf"] for block in data["message"]["content"] if "toolResultOf" in block]
+        if of:
+            calls = [self._uses.get((record.path, use), use).partition(" ")[0] for use in of]
+            text = f"results of {', '.join(calls)}"
+        else:
+            text = short(data["message"], _MOST)
+
+        self._add(number, record, first_line(replaced + text, most=2 * _MOST))
 
     def _spliced(self, number: int, record: Record, data: dict[str, Any]) -> None:
         who = data.get("plugin") or "the program"

@@ -28,6 +28,7 @@ class LogState:
         held: The pause that the agent waits in, as JSON; None when it does not.
         ended: What the last answer of the model came with.
         early: What hooks did once before their run's first record, by run.
+        begun: Whether the run under way has come to more than its first record; if not there is nothing to go on with.
         stopped: Why the last run ended; None when there was none since the last snapshot, and while one is open.
     """
 
@@ -44,6 +45,7 @@ class LogState:
     held: dict[str, Any] | None = None
     ended: dict[str, Any] = field(default_factory=dict)
     early: dict[str, dict[str, Any]] = field(default_factory=dict)
+    begun: bool = False
     stopped: str | None = None
 
     @property
@@ -53,7 +55,7 @@ class LogState:
         Raises:
             ResumeError: The pause is damaged, or of another version.
         """
-        if self.open is not None:
+        if self.open is not None and self.begun:
             return Suspension(**self.open)
 
         return None if self.held is None else Suspension.from_dict(self.held)
@@ -96,6 +98,7 @@ class LogState:
 
         if self.open is not None:
             self.open["records"] = record.number + 1
+            self.begun = record.kind != "run_started"
 
 
 def fold(state: LogState, records: Iterable[Record]) -> LogState:

@@ -1,7 +1,4 @@
-"""Puts a model's stream together, block by block. The same code for every model.
-
-Providers interleave blocks, repeat or leave out indices and ids, and end streams early; see the rules at each step.
-"""
+"""Puts a model's stream together. Providers interleave blocks, repeat indices and ids, leave them out, end early."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from ropewalk.errors import IncompleteStreamError, MalformedStreamError
 from ropewalk.kits.calls.outcomes import NO_USAGE, ModelOutcome
-from ropewalk.kits.events import ToolInputDelta
+from ropewalk.kits.events import Delta, TextEnded, ToolInputDelta
 from ropewalk.kits.json_values import clean_text, strict_json
 from ropewalk.types import ContentBlock, Message, StreamEvent, Usage
 
@@ -20,7 +17,6 @@ _SHOWN: Final = 80
 T = TypeVar("T")
 FreeId: TypeAlias = Callable[[object, set[str]], str]
 """Takes the id a model gave and the ids of the same message; gives one that is legal and new to the conversation."""
-
 
 # Stop reasons after which a tool that was asked for is not run, and what stands in the place of its use.
 _NOT_RUN: Final = {
@@ -49,17 +45,8 @@ class _Block:
 class Assembly:
     """One attempt's answer in the making. Feed it every event, then ask for the outcome, once."""
 
-    __slots__ = (
-        "_blocks",
-        "_by_index",
-        "_current",
-        "_latency",
-        "_redact",
-        "_stop",
-        "_text_index",
-        "_text_parts",
-        "_usage",
-    )
+    __slots__ = ("_blocks", "_by_index", "_current", "_latency", "_redact", "_stop", "_text_index", "_text_parts",
+                 "_usage")  # fmt: skip
 
     def __init__(self) -> None:
         self._blocks: list[_Block] = []
@@ -74,7 +61,7 @@ class Assembly:
 
     # -- feeding ---------------------------------------------------------------------------------------------------
 
-    def feed(self, raw: StreamEvent) -> ToolInputDelta | None:
+    def feed(self, raw: StreamEvent) -> Delta | None:
         """Takes one event in.
 
         Returns:
@@ -95,12 +82,11 @@ class Assembly:
 
         return self._feed_any(raw)
 
-    def _feed_any(self, raw: StreamEvent) -> ToolInputDelta | None:
+    def _feed_any(self, raw: StreamEvent) -> Delta | None:
         try:
             body = raw.get("contentBlockDelta")
             if body is None:
-                self._feed_other(raw)
-                return None
+                return self._feed_other(raw)
 
             text = body["delta"].get("text")
             if text is None:
@@ -139,25 +125,31 @@ class Assembly:
 
         return None
 
-    def _feed_other(self, raw: StreamEvent) -> None:
+    def _feed_other(self, raw: StreamEvent) -> TextEnded | None:
+        ended = False
         for key in raw:
             handler = _HANDLERS.get(key)
-            if handler is not None:
-                handler(self, raw[key])
+            if handler is not None and handler(self, raw[key]):
+                ended = True
+
+        return TextEnded(raw) if ended else None
 
     def _on_start(self, body: dict[str, Any]) -> None:
         start: dict[str, Any] = body.get("start") or {}
         if "toolUse" in start:
             self._open("tool", body.get("contentBlockIndex"), dict(start["toolUse"]))
 
-    def _on_stop(self, body: dict[str, Any]) -> None:
+    def _on_stop(self, body: dict[str, Any]) -> bool:
+        """Closes a block; True when it was one of text."""
         index = body.get("contentBlockIndex")
         block = self._by_index.pop(index, None) or (self._current if index is None else None)
-        if block is not None:
-            block.closed = True
-            self._text_index = _NO_INDEX
-            if block is self._current:
-                self._current = None
+        if block is None:
+            return False
+
+        block.closed = True
+        self._text_index = _NO_INDEX
+        self._current = None if block is self._current else self._current
+        return block.kind == "text"
 
     def _on_message_stop(self, body: dict[str, Any]) -> None:
         self._stop = str(body.get("stopReason") or "end_turn")
@@ -273,7 +265,7 @@ class Assembly:
         return sorted(self._blocks, key=lambda block: block.index) if len(self._blocks) > 1 else self._blocks
 
 
-_HANDLERS: Final[dict[str, Callable[[Assembly, Any], None]]] = {
+_HANDLERS: Final[dict[str, Callable[[Assembly, Any], bool | None]]] = {
     "contentBlockStart": Assembly._on_start,  # noqa: SLF001 - the class's own table
     "contentBlockStop": Assembly._on_stop,  # noqa: SLF001
     "messageStop": Assembly._on_message_stop,  # noqa: SLF001

@@ -43,7 +43,9 @@ def store_of(spec: str | None = None) -> LogStore:
 
     found = _URL.match(spec or "")
     scheme = found[1].lower() if found else _FOLDERS
-    wanted = f"a store of sessions at {scheme}://..." if found else f"store={spec!r}"  # URLs have passwords in them
+    wanted = "a store of sessions" if spec is None else f"store={spec!r}"
+    if found:
+        wanted = f"a store of sessions at {scheme}://..."  # a password may be in the rest
     owner = require_owner(f"session.{scheme}", wanted)
     opening: Any = getattr(load(find(owner, wanted)), "open_store", None)
     if opening is None:
