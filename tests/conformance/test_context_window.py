@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 
 import pytest
 
@@ -144,3 +143,30 @@ def test_a_turn_that_never_fits_is_given_up_after_a_bounded_number_of_calls(ask,
     assert_valid_history(agent.messages)
 
 
+def test_a_first_turn_that_never_fits_leaves_no_prompt(ask, make_agent):
+    agent, _ = make_agent(lambda request: overflow(), messages=chat(15))
+
+    with pytest.raises(ContextWindowOverflowException):
+        ask(agent, "more")
+
+    assert agent.messages == chat(15)
+
+
+async def test_a_run_beside_the_conversation_that_is_trimmed_appends_what_it_added(make_agent):
+    """Conformance 143 and 151."""
+    agent, model = make_agent(
+        [turn("one", stall=300), "two"],
+        messages=chat(5),
+        conversation_manager=SlidingWindowConversationManager(4),
+        concurrent_invocation_mode=ConcurrentInvocationMode.UNSAFE_REENTRANT,
+    )
+    first = asyncio.ensure_future(agent.invoke_async("1"))
+    await model.wait_stalled()
+    await agent.invoke_async("2")
+    model.release()
+    await first
+
+    texts = [message["content"][0]["text"] for message in agent.messages]
+    assert sorted(texts[-4:]) == ["1", "2", "one", "two"]
+    assert texts[0] == "q0"
+    assert_valid_history(agent.messages)

@@ -152,13 +152,24 @@ def test_each_piece_follows_its_raw_event(make_agent, events_of):
     events = events_of(agent, "hello")
 
     for place, event in enumerate(events):
-        if "data" in event:
+        if "data" in event and not event.get("complete"):
             raw = events[place - 1]["event"]
             assert raw["contentBlockDelta"]["delta"] == {"text": event["data"]}
 
     assert [next(iter(event["event"])) for event in events if "event" in event] == [
         *("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockDelta", "contentBlockStop"),
         *("messageStop", "metadata"),
+    ]
+
+
+def test_a_block_of_text_ends_in_a_piece_that_says_it_is_complete(make_agent, events_of):
+    """Conformance 35."""
+    agent, _ = make_agent([[text("first"), text("second")]])
+
+    events = [event for event in events_of(agent, "hello") if "data" in event]
+
+    assert [(event["data"], event.get("complete", False)) for event in events] == [
+        *(("first", False), ("", True), ("second", False), ("", True)),
     ]
 
 
@@ -227,7 +238,7 @@ def test_followers_are_told_that_an_attempt_does_not_count(make_agent, events_of
 
     agent, model = make_agent([turn("half", cut=True), "whole"], plugins=[Again()])
 
-    events = events_of(agent, "go")
+    events = [event for event in events_of(agent, "go") if not event.get("complete")]
 
     (told,) = [place for place, event in enumerate(events) if "attempt_discarded" in event]
     assert events[told]["attempt_discarded"]["attempt"] == 1

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from ropewalk import ModelOutcome, ToolsOutcome
-from ropewalk.kits.events import MessageAdded, TextDelta
 from ropewalk.kits.calls.verdicts import Refuse, Replace
+from ropewalk.kits.events import MessageAdded, TextDelta
 from ropewalk_testing import assert_valid_history, turn, use
 
 DENIED = "DENIED: a secret"
@@ -217,9 +217,9 @@ async def test_all_of_an_accepted_answer_is_seen_in_its_pieces(govern, watched):
 
     events = await streamed(agent)
 
-    pieces = [event["data"] for event in events if "data" in event]
+    pieces = [event["data"] for event in events if "data" in event and "complete" not in event]
     assert (len(pieces), "".join(pieces)) == (4, "quite harmless")
-    assert [event["data"] for event in by_callback if "data" in event] == pieces
+    assert [event["data"] for event in by_callback if "data" in event and "complete" not in event] == pieces
     assert [event.text for event in by_hook if isinstance(event, TextDelta)] == pieces
 
 

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from ropewalk import AgentResult, ModelOutcome, hookimpl
-from ropewalk.kits.hooks import discovery
 from ropewalk.kits.calls.verdicts import Refuse, Replace
+from ropewalk.kits.hooks import discovery
 from ropewalk_testing import use
 
 

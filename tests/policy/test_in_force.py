@@ -7,8 +7,8 @@ import importlib
 import pytest
 
 from ropewalk import Agent, MissingPluginError, PluginError, hookimpl
-from ropewalk.kits.hooks import policy as policies
 from ropewalk.kits.calls.verdicts import Refuse
+from ropewalk.kits.hooks import policy as policies
 from ropewalk_testing import ScriptedModel, use
 
 

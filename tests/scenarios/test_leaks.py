@@ -11,8 +11,8 @@ import weakref
 import pytest
 
 from ropewalk import Agent, hookimpl, tool
-from ropewalk.kits.calls.edits import HistoryEdit
 from ropewalk.errors import InvalidPromptError, ModelError
+from ropewalk.kits.calls.edits import HistoryEdit
 from ropewalk_testing import ScriptedModel, turn, use
 
 

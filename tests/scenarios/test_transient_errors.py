@@ -71,7 +71,7 @@ def test_a_transient_error_is_repeated_and_consumers_are_told(make_agent, events
     assert told["attempt_discarded"]["attempt"] == 1
     assert told["event_loop_throttled_delay"] == 4
     before = events[: events.index(told)]
-    assert [event["data"] for event in before if "data" in event] == (["half"] if streamed else [])
+    assert [event["data"] for event in before if event.get("data")] == (["half"] if streamed else [])
     assert shape(agent.messages) == [("user", [{"text": "go"}]), ("assistant", [{"text": "whole"}])]
 
 

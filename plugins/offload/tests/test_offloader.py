@@ -230,6 +230,23 @@ def test_an_error_in_should_offload_ends_the_run_and_loses_nothing(make_agent, g
     assert text_of(results(agent)[0]) == BIG
 
 
+@pytest.mark.parametrize(
+    "piece",
+    [{"document": None}, {"document": {"format": []}}, {"image": 5}, {"video": {}}, {"strange": 1}, {}],
+    ids=repr,
+)
+def test_pieces_of_a_strange_shape_stay_or_are_kept_as_they_are(make_agent, giving, results, reference, piece):
+    storage = MemoryStorage()
+    agent = make_agent([use("look", {}), "done"], ContextOffloader(storage), giving([piece]))
+    agent("go")
+    assert results(agent)[0]["content"] == [piece]
+
+    agent = make_agent([use("look", {}), "done"], ContextOffloader(storage), giving([{"text": BIG}, piece]))
+    agent("go")
+    answer = agent.tool.retrieve_offloaded_content(reference=reference(results(agent)[0]), piece=2)
+    assert answer["status"] == "success"
+
+
 def test_a_result_of_no_shape_is_the_kernels_to_refuse(make_agent, results):
     class Odd:
         tool_name = "look"

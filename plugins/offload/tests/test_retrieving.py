@@ -110,6 +110,14 @@ def test_arguments_that_do_not_fit_are_told(given, said):
     assert said in str(caught.value)
 
 
+def test_what_cannot_be_found_in_long_lines_is_told():
+    blob = "start" + "x" * 3_000 + "end"
+    with pytest.raises(ArgumentError, match="only matches of up to 400 characters are found for this pattern"):
+        read(blob, pattern="star.+x.*end")
+
+    assert "start" in text(blob, pattern="star.+")
+
+
 def test_a_pattern_that_may_take_for_ever_is_told():
     with pytest.raises(PatternError):
         read(TEXT, pattern="(a+)+$")

@@ -15,7 +15,8 @@ LINES = [f"line {n}" for n in range(1, 21)]
 
 
 def search(pattern, lines=LINES, context_lines=0, most=40_000, first=1):
-    return found_in(lines, pattern, context_lines, most, first)
+    found = found_in(lines, pattern, context_lines, most, first)
+    return found.text, found.complete
 
 
 def test_lines_that_match_are_shown_with_their_numbers_and_surroundings():
@@ -88,12 +89,13 @@ def test_a_usual_pattern_is_searched_for_as_it_is(pattern):
 
 
 @pytest.mark.parametrize("pattern", [".*.*x", "a*a*a*b", r"(\w+)\s+(\w+)", ".*a.*b"])
-def test_a_pattern_is_never_searched_for_in_more_than_its_share_of_a_line(pattern):
+def test_a_pattern_is_never_searched_for_in_more_than_its_share_of_a_line(pattern, monkeypatch):
+    monkeypatch.setattr(searching.time, "monotonic", lambda: 0.0)
     repetitions = searching._repetitions(pattern)
     _, window = searching._compiled(pattern)
     assert window == searching.WINDOWS[repetitions]
-    assert max(len(piece) for _, piece in searching._pieces("a" * 30_000, window)) == window
-    assert search(pattern, lines=["a" * 3_000]) == ("", True)
+    assert max(last - first for first, last in searching._pieces(30_000, window)) == window
+    assert search(pattern, lines=["a" * 300]) == ("", True)
 
 
 def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
@@ -103,18 +105,42 @@ def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
         search("line")
 
 
-@given(
-    line=st.text(st.sampled_from("abc \n").filter(lambda c: c != "\n"), min_size=1, max_size=900),
-    window=st.sampled_from([2, 3, 10, 120]),
+@given(length=st.integers(0, 900), window=st.sampled_from([2, 3, 10, 250]))
+def test_the_pieces_of_a_line_cover_it_and_overlap_by_half(length, window):
+    pieces = list(searching._pieces(length, window))
+    assert all(0 <= first <= last <= first + window and last <= length for first, last in pieces)
+    assert {at for first, last in pieces for at in range(first, last)} == set(range(length))
+    for start in range(length - window // 2):
+        assert any(first <= start and start + window // 2 <= last for first, last in pieces)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches"),
+    [
+        (r"^\s*\d+\s+x", False),
+        (r"^y+ *\d+", True),
+        (r"\d*\s*y+$", True),
+        (r"y+ *\d*$", True),
+        (r"\d+ *\d*$", False),
+        (r"(\s)y+\s*9+\b", True),
+    ],
 )
-def test_the_pieces_of_a_line_cover_it_and_overlap_by_half(line, window):
-    pieces = list(searching._pieces(line, window))
-    covered = {at for offset, piece in pieces for at in range(offset, offset + len(piece))}
-    assert covered == set(range(len(line)))
-    assert all(line[offset : offset + window] == piece for offset, piece in pieces)
-    for start in range(len(line) - window // 2):
-        short = line[start : start + window // 2]
-        assert any(offset <= start and start + len(short) <= offset + len(piece) for offset, piece in pieces)
+def test_the_end_of_a_piece_is_not_the_end_of_a_line(pattern, matches):
+    line = "y" * 100 + " 7 x" + " 999" * 100 + " x" * 100 + " " + "y" * 100 + " 99 " + "y" * 100
+    assert bool(re.search(pattern, line)) is matches
+    assert (search(pattern, lines=[line])[0] != "") is matches
+
+
+@given(
+    st.text(st.sampled_from("ab "), min_size=1, max_size=700),
+    st.sampled_from([r"a+b+ +", r"^a*b+a*", r" +a+b+$", r"\ba+b+a+\b"]),
+)
+def test_in_pieces_short_matches_are_found_as_in_the_whole(line, pattern):
+    expected = any(len(match.group()) < 125 for match in re.finditer(pattern, line))
+    if expected:
+        assert search(pattern, lines=[line])[0] != ""
+    elif re.search(pattern, line) is None:
+        assert search(pattern, lines=[line])[0] == ""
 
 
 @given(lines=st.lists(st.text(st.sampled_from("abx"), max_size=4), max_size=30), reach=st.integers(0, 4))

@@ -50,3 +50,11 @@ def test_wrong_options_are_refused(tmp_path):
 def test_the_plugin_without_a_session_says_so(caplog):
     agent(plugins=["session-file"])
     assert "give session_manager=ID too" in caplog.text
+
+
+@pytest.mark.parametrize("spec", ["{}", "file://{}", None])
+def test_a_text_names_the_folder_of_a_store(tmp_path, spec):
+    made = SessionFilePlugin(SessionFilePlugin.Config(storage_dir=str(tmp_path), durability="power"))
+    store = made.open_store(spec.format(tmp_path) if spec is not None else None)
+
+    assert (store.root, store.durability) == (tmp_path, "power")

@@ -102,3 +102,13 @@ def test_the_manager_imports_from_ropewalk():
 def test_arguments_have_the_order_of_the_documentation():
     manager = S3SessionManager("order-17", "bucket", "prefix", None, "eu-west-1", "http://127.0.0.1:9", None)
     assert repr(manager) == "S3SessionManager('order-17', S3LogStore('bucket', 'prefix/'))"
+
+
+def test_a_url_names_the_bucket_and_the_prefix_of_a_store():
+    made = S3SessionPlugin(S3SessionPlugin.Config(bucket="mine", prefix="a/b", region_name="eu-west-1"))
+
+    assert repr(made.open_store("s3://other/c/d")) == "S3LogStore('other', 'c/d/')"
+    assert repr(made.open_store("s3://other")) == "S3LogStore('other', '')"
+    assert repr(made.open_store(None)) == "S3LogStore('mine', 'a/b/')"
+    with pytest.raises(SessionException, match="names no bucket: give s3://BUCKET/PREFIX"):
+        made.open_store("s3:///c/d")

@@ -141,3 +141,13 @@ def test_the_manager_imports_from_ropewalk():
 def test_making_a_manager_of_the_default_file_imports_no_sqlalchemy_before_it_is_needed():
     code = "import sys, ropewalk_session_sql; sys.exit('sqlalchemy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_url_names_the_database_of_a_store(tmp_path):
+    url = f"sqlite:///{tmp_path / 'one.db'}"
+    made = SQLSessionPlugin(SQLSessionPlugin.Config(url=url))
+
+    assert repr(made.open_store(None)) == repr(made.open_store(url))
+    assert "two.db" in repr(made.open_store(f"sqlite:///{tmp_path / 'two.db'}"))
+    with pytest.raises(SessionException, match="no database URL"):
+        made.open_store("")

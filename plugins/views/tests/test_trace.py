@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
 
 from ropewalk import hookimpl
 from ropewalk.kits.log.records import Record
+from ropewalk.kits.sessions import LogKey
 from ropewalk_testing import turn, use
 from ropewalk_views.timeline import runs_of
 
@@ -130,12 +132,30 @@ def test_sub_agents_are_set_in_and_do_not_end_the_run():
         ]
     )
 
-    assert [(event.depth, event.text) for event in run.events] == [
+    assert [(len(event.path), event.text) for event in run.events] == [
         (0, "begins"),
-        (1, "sub-agent begins"),
+        (1, "sub-agent of A begins"),
         (1, "ends: end_turn"),
     ]
     assert run.stopped == "broken off"
+
+
+def test_sub_agents_at_the_same_time_are_told_apart(kept):
+    key = LogKey("s", "default")
+    uses = [{"toolUse": {"toolUseId": f"use-{each}", "name": "helper", "input": {}}} for each in "AB"]
+    records = [
+        Record("r", 0, "run_started", {}, 1.0),
+        Record("r", 1, "message_appended", {"id": 0, "message": {"role": "assistant", "content": uses}}, 1.0),
+        Record("a", 0, "run_started", {}, 2.0, ("use-A",)),
+        Record("b", 0, "run_started", {}, 2.0, ("use-B",)),
+    ]
+    asyncio.run(kept.store.append(key, records, 0))
+
+    lines = kept.run("trace", "s").stdout.splitlines()
+    assert [line.partition("+1.000  ")[2] for line in lines[-2:]] == [
+        "  [use-A] sub-agent of helper begins",
+        "  [use-B] sub-agent of helper begins",
+    ]
 
 
 def test_a_clock_that_went_backwards_gives_no_negative_times():

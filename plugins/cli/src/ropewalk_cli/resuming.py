@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 )
 @agent_options
 @approve_option
+@click.option("--checkpointing", is_flag=True, help="Pause at checkpoints, as a run that waits at one does anyway.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON event per line; the last has the result.")
 @click.option(
     "--verbose", "-v", is_flag=True, help="Show thinking, whole arguments and results; all events with --json."
@@ -52,6 +53,7 @@ def resume(
     plugins: tuple[str, ...],
     system: str | None,
     approve: frozenset[str],
+    checkpointing: bool,
     as_json: bool,
     verbose: bool,
 ) -> None:
@@ -67,7 +69,7 @@ def resume(
     Exit codes: those of `ropewalk run`; 4 when the run waits again.
     """
     display: Display = JsonDisplay(verbose=verbose) if as_json else TextDisplay(verbose=verbose)
-    given = AgentOptions(model, agent_spec, tools, plugins, system, tuple(approve))
+    given = AgentOptions(model, agent_spec, tools, plugins, system, tuple(approve), checkpointing)
     try:
         if _is_file(target, store):
             result = _resume_file(Path(target), given, answers, display)
@@ -125,9 +127,23 @@ def _resume_session(
                 "goes on with it"
             )
 
+        _as_it_was(agent, given)
         questions = [{"id": each.id, "name": each.name, "reason": each.reason} for each in agent.suspension.interrupts]
         prompt = answers_to(questions, answers, f"session {session_id!r}")
         return run_in_session(converse, agent, prompt, display, manager)
+
+
+def _as_it_was(agent: Any, given: AgentOptions) -> None:
+    """Sees to it that a run goes on as it began, as far as the session tells how that was.
+
+    Raises:
+        click.UsageError: It asked before it ran tools, and would not now.
+    """
+    if agent.suspension.kind == "checkpoint" and not agent.hooks.plan.emit_checkpoint:
+        agent.add_plugin("checkpoint")
+
+    if "approve" in agent.suspension.plugins and not given.approve:
+        raise click.UsageError("the run asked before it ran tools: give --approve TOOLS again")
 
 
 def run_saved(agent: Any, prompt: Any, display: Display, file: Path, options: AgentOptions) -> AgentResult:
@@ -167,7 +183,8 @@ def _replaced(stored: AgentOptions, given: AgentOptions) -> AgentOptions:
         for name in ("model", "agent", "tools", "plugins", "system")
         if (value := getattr(given, name)) not in (None, ())
     }
-    return replace(stored, **changes, approve=tuple(sorted({*stored.approve, *given.approve})))
+    approve = tuple(sorted({*stored.approve, *given.approve}))
+    return replace(stored, **changes, approve=approve, checkpointing=stored.checkpointing or given.checkpointing)
 
 
 def _load(agent: Any, saved: SavedRun, file: Path) -> None:

@@ -32,9 +32,17 @@ def tokens_to_offload(content: Sequence[ToolResultContent]) -> int:
         if "image" in piece and free:
             free = False
         else:
-            total += block_tokens(piece)
+            total += tokens_of(piece)
 
     return total
+
+
+def tokens_of(piece: ToolResultContent) -> int:
+    """Tokens of one piece; 0 for one of a strange shape, which is left to whoever understands it."""
+    try:
+        return block_tokens(piece)
+    except (AttributeError, TypeError, ValueError):
+        return 0
 
 
 def rendered(content: Sequence[ToolResultContent], first: int = 1) -> str:
@@ -91,7 +99,7 @@ def _label(piece: ToolResultContent, number: int) -> str:
 def _document_text(piece: ToolResultContent) -> str | None:
     """The text of a document that is one."""
     document = piece.get("document")
-    if not isinstance(document, Mapping) or document.get("format") not in _TEXT_FORMATS:
+    if not isinstance(document, Mapping) or str(document.get("format")) not in _TEXT_FORMATS:
         return None
 
     data = _data(document)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from ropewalk import ToolResult, ToolSpec, error_result
 from ropewalk.kits.aio.threads import in_thread
-from ropewalk.kits.messages.estimate import block_tokens
 from ropewalk.types import ToolResultContent
-from ropewalk_offload.content import CHARS_PER_TOKEN, is_media, rendered
+from ropewalk_offload.content import CHARS_PER_TOKEN, is_media, rendered, tokens_of
 from ropewalk_offload.searching import PatternError, found_in
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def excerpt(content: list[ToolResultContent], given: Mapping[str, Any]) -> list[
 
 
 def _medium(piece: ToolResultContent, label: str, most_tokens: int) -> ToolResultContent:
-    tokens = block_tokens(piece)
+    tokens = tokens_of(piece)
     if tokens > most_tokens:
         raise ArgumentError(f"{label} has about {tokens:,} tokens and cannot be shown: at most {most_tokens:,} can")
 
@@ -135,8 +134,8 @@ def _media_within(content: list[ToolResultContent], chars: int) -> list[ToolResu
     """The images and documents for which there is room, in order; the labels in the text name all of them."""
     left, taken = chars // CHARS_PER_TOKEN, list[ToolResultContent]()
     for piece in content:
-        if is_media(piece) and block_tokens(piece) <= left:
-            left -= block_tokens(piece)
+        if is_media(piece) and tokens_of(piece) <= left:
+            left -= tokens_of(piece)
             taken.append(piece)
 
     return taken
@@ -170,15 +169,19 @@ def _matching(lines: list[str], given: Mapping[str, Any]) -> str:
         raise ArgumentError(f"context_lines is {reach}: give a number from 0 to {_MOST_CONTEXT}")
 
     first = 1 if given.get("line_range") is None else _range(given["line_range"], 0)[0]
-    text, complete = found_in(lines, pattern, reach, MOST_CHARS - _NOTE, first)
-    if not text:
-        raise ArgumentError(f"no line matches {pattern!r:.200}; there are {len(lines):,} lines")
+    found = found_in(lines, pattern, reach, MOST_CHARS - _NOTE, first)
+    if not found.text:
+        pieces = ""
+        if max(map(len, lines)) > found.window:
+            pieces = f"; in long lines only matches of up to {found.window // 2} characters are found for this pattern"
 
-    if complete and len(text) <= MOST_CHARS:
-        return text
+        raise ArgumentError(f"no line matches {pattern!r:.200}; there are {len(lines):,} lines{pieces}")
+
+    if found.complete and len(found.text) <= MOST_CHARS:
+        return found.text
 
     note = "[... there is more: use a narrower pattern, a line_range or fewer context_lines]"
-    return f"{text[: MOST_CHARS - _NOTE]}\n{note}"
+    return f"{found.text[: MOST_CHARS - _NOTE]}\n{note}"
 
 
 def _range(span: Any, count: int) -> tuple[int, int]:

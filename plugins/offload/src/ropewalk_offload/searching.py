@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-WINDOWS: Final = (4_000, 4_000, 500, 120)
-"""Characters that are searched at once, by the number of repetitions in the pattern."""
+WINDOWS: Final = (4_000, 2_000, 800, 250)
+"""Characters that are searched at once, by the number of repetitions in the pattern: about a second at the worst."""
 
 AROUND: Final = 200
 """Characters that are shown before and after a match in a long line."""
@@ -24,11 +25,26 @@ _REPEATED: Final = re.compile(r"[*+]|\{\d*,\d*\}|\{\d+\}")
 _PLAIN: Final = re.compile(r"[^\\\[\](){}.*+?^$|]*")
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The outcome of a search.
+
+    Attributes:
+        text: The lines; empty when there are none.
+        complete: Whether all the text was searched.
+        window: Longer lines were searched in pieces of that size; matches of more than half of it may be missed.
+    """
+
+    text: str
+    complete: bool
+    window: int
+
+
 class PatternError(ValueError):
     """The pattern cannot be searched for; the text is for the model."""
 
 
-def found_in(lines: Sequence[str], pattern: str, context_lines: int, most: int, first: int = 1) -> tuple[str, bool]:
+def found_in(lines: Sequence[str], pattern: str, context_lines: int, most: int, first: int = 1) -> Found:
     """The lines that match, numbered, with the lines around them.
 
     Of lines that are very long only the surroundings of each match are shown.
@@ -41,7 +57,7 @@ def found_in(lines: Sequence[str], pattern: str, context_lines: int, most: int, 
         first: The number of the first line.
 
     Returns:
-        What was found, empty for nothing; and whether all of it was.
+        What was found.
 
     Raises:
         PatternError: The pattern may take for ever, or took too long.
@@ -68,45 +84,47 @@ def found_in(lines: Sequence[str], pattern: str, context_lines: int, most: int, 
         size += sum(len(text) + 8 for _, text in fresh)
         shown = max(shown, end)
         if size > most:
-            return "\n".join(out), at == last
+            return Found("\n".join(out), at == last, window)
 
-    return "\n".join(out), True
+    return Found("\n".join(out), True, window)
 
 
 def _matches(line: str, wanted: re.Pattern[str], window: int, deadline: float) -> Iterator[str]:
     """What is shown of a line, once for each stretch of matches; nothing when it does not match."""
     start, end = -1, -1
-    for offset, piece in _pieces(line, window):
-        if time.monotonic() > deadline:
-            raise PatternError(f"searching for {wanted.pattern!r:.200} takes too long: use a simpler pattern")
-
+    for match in _found(line, wanted, window, deadline):
         if len(line) <= LONG_LINE:
-            if wanted.search(piece):
-                yield line
-                return
+            yield line
+            return
 
-            continue
+        if start >= 0 and match.start() > end + AROUND:
+            yield _excerpt(line, start, end)
+            start = -1
 
-        for match in wanted.finditer(piece):
-            one, other = offset + match.start(), offset + match.end()
-            if start >= 0 and one <= end + AROUND:
-                end = max(end, other)
-                continue
-
-            if start >= 0:
-                yield _excerpt(line, start, end)
-
-            start, end = one, other
+        start = match.start() if start < 0 else min(start, match.start())
+        end = max(end, match.end())
 
     if start >= 0:
         yield _excerpt(line, start, end)
 
 
-def _pieces(line: str, window: int) -> Iterator[tuple[int, str]]:
-    """The line in overlapping pieces."""
+def _found(line: str, wanted: re.Pattern[str], window: int, deadline: float) -> Iterator[re.Match[str]]:
+    """The matches in a line, some of them twice."""
+    anchored = "$" in wanted.pattern or "\\Z" in wanted.pattern or "\\b" in wanted.pattern.lower()
+    for first, last in _pieces(len(line), window):
+        if time.monotonic() > deadline:
+            raise PatternError(f"searching for {wanted.pattern!r:.200} takes too long: use a simpler pattern")
+
+        for match in wanted.finditer(line, first, last):
+            if not (anchored and match.end() == last < len(line)):  # the end of a piece is not the end of the line
+                yield match
+
+
+def _pieces(length: int, window: int) -> Iterator[tuple[int, int]]:
+    """Where overlapping pieces of a line begin and end."""
     step = window // 2
-    for offset in range(0, max(len(line) - step, 1), step):
-        yield offset, line[offset : offset + window]
+    for first in range(0, max(length - step, 1), step):
+        yield first, min(first + window, length)
 
 
 def _excerpt(line: str, start: int, end: int) -> str:

@@ -21,6 +21,7 @@ from ropewalk.errors import RopewalkError
 from ropewalk.kits.hooks import Hooks, discovery
 from ropewalk.kits.hooks.loading import made
 from ropewalk.kits.hooks.refusals import check_class
+from ropewalk.kits.sessions.opening import store_of
 from ropewalk_testing.history import assert_valid_history
 from ropewalk_testing.scripted import ScriptedModel
 from ropewalk_testing.snapshots import snapshot
@@ -233,6 +234,8 @@ async def _use(parameter: str) -> None:
     elif kind == "sandbox" and dot:
         agent: Any = Agent(model=ScriptedModel(["Hello."]), sandbox=f"{prefix}:any")
         getattr(agent, "sandbox", None)
+    elif kind == "session" and dot:
+        store_of(f"{prefix}://any")
     elif parameter in inspect.signature(Agent).parameters:
         values: dict[str, Any] = {parameter: object()}
         await Agent(**{"model": ScriptedModel(["Hello."]), **values}).invoke_async("Go.")

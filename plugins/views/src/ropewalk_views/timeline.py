@@ -20,7 +20,7 @@ class Event:
     Attributes:
         record: Number of the record that it begins with; `SESSION@record` ends with that one.
         at: Seconds since the run began.
-        depth: How many sub-agents deep.
+        path: Tool-use ids that lead to the sub-agent that it happened in; empty for the log's own agent.
         kind: Kind of that record.
         text: What happened.
         took: Seconds that it took; None when it has no length, or did not end.
@@ -29,7 +29,7 @@ class Event:
 
     record: int
     at: float
-    depth: int
+    path: Path
     kind: str
     text: str
     took: float | None = None
@@ -116,7 +116,7 @@ class _Reader:
 
     def _add(self, number: int, record: Record, text: str) -> Event:
         at = max(record.time - self._trace.started, 0.0)  # the clock may have gone backwards
-        event = Event(number, at, len(record.path), record.kind, text)
+        event = Event(number, at, record.path, record.kind, text)
         self._trace.events.append(event)
         return event
 
@@ -136,7 +136,11 @@ class _Reader:
         self._add(number, record, f"snapshot: {len(data['messages'])} messages")
 
     def _run_started(self, number: int, record: Record, _: dict[str, Any]) -> None:
-        self._add(number, record, "sub-agent begins" if record.path else "begins")
+        self._add(number, record, self._sub_agent(record.path) if record.path else "begins")
+
+    def _sub_agent(self, path: Path) -> str:
+        call = self._uses.get((path[:-1], path[-1]), path[-1])
+        return f"sub-agent of {call.partition(' ')[0]} begins"
 
     def _run_ended(self, number: int, record: Record, data: dict[str, Any]) -> None:
         self._add(number, record, f"ends: {data['stop_reason']}")

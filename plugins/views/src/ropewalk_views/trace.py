@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import Final
 
 import click
 
 from ropewalk.kits.sessions.opening import opened
 from ropewalk_views.locating import agent_option, as_json_text, json_option, log_of, say, session_and, store_option
 from ropewalk_views.timeline import Event, RunTrace, runs_of
+
+_SHOWN: Final = 8
+"""So many characters of a tool-use id tell sub-agents apart that run at the same time."""
 
 
 @click.command()
@@ -66,14 +70,16 @@ def _lines(runs: Sequence[RunTrace]) -> Iterator[str]:
         started = datetime.fromtimestamp(run.started, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         head = f"run {run.number}  {run.run}  {started}" if run.number else f"before  {started}"
         yield "  ".join(filter(None, (head, _length(run.seconds), run.stopped, _tokens(run.usage))))
-        yield from map(_line, run.events)
+        several = len({event.path for event in run.events if event.path}) > 1
+        for event in run.events:
+            yield _line(event, f"[{event.path[-1][-_SHOWN:]}] " if several and event.path else "")
 
 
-def _line(event: Event) -> str:
+def _line(event: Event, whose: str) -> str:
     facts = [] if event.took is None else [_length(event.took)]
     facts += filter(None, [_tokens(event.usage or {})])
     known = f"  [{', '.join(facts)}]" if facts else ""
-    return f"{event.record:>6}  {f'+{event.at:.3f}':>9}  {'  ' * event.depth}{event.text}{known}"
+    return f"{event.record:>6}  {f'+{event.at:.3f}':>9}  {'  ' * len(event.path)}{whose}{event.text}{known}"
 
 
 def _length(seconds: float) -> str:

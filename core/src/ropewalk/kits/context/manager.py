@@ -7,8 +7,8 @@ import logging
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, final
 
-from ropewalk.edits import HistoryEdit
 from ropewalk.errors import ContextWindowOverflowException
+from ropewalk.kits.calls.edits import HistoryEdit
 from ropewalk.kits.context.attempts import Attempts, Overflow
 from ropewalk.kits.context.proactive import is_due, threshold_of
 from ropewalk.kits.state import JSONState

@@ -76,7 +76,7 @@ REQUIRED_HOOKS: Final[Mapping[str, tuple[str, ...]]] = {
 BUNDLED: Final = frozenset({
     "checkpoint", "cli", "concurrency", "console", "context-agentic", "context-auto", "executor", "hooks",
     "interventions", "limits", "offload", "retry", "sandbox-local", "session-file", "structured", "subagents",
-    "summarize", "tools", "window",
+    "summarize", "tools", "views", "window",
 })  # fmt: skip
 """Names of the plugins that `pip install ropewalk` brings."""
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from ropewalk.errors import PluginError
-from ropewalk.kits.hooks.activation import require_owner
-from ropewalk.kits.hooks.loading import find, load
+from ropewalk.kits.hooks.activation import owner_of, require_owner
+from ropewalk.kits.hooks.gathering import Gathering
+from ropewalk.kits.hooks.parameters import PARAMETERS
 from ropewalk.kits.sessions.errors import SessionException
 from ropewalk.kits.sessions.store import LogStore
 
@@ -32,7 +33,7 @@ def store_of(spec: str | None = None) -> LogStore:
             what the plugin of folders keeps sessions in.
 
     Raises:
-        MissingPluginError: The plugin is not installed.
+        MissingPluginError: The plugin is not installed, or switched off.
         PluginError: No plugin is known for the scheme, or the plugin that owns it makes no stores.
         SessionException: The text is blank, or not what the plugin understands.
     """
@@ -42,12 +43,16 @@ def store_of(spec: str | None = None) -> LogStore:
         raise SessionException(f"store={spec!r}: give a folder, or a URL such as sqlite:///sessions.db")
 
     found = _URL.match(spec or "")
+    if found is None and spec is not None and _names_scheme(spec):
+        scheme = spec.partition(":")[0].lower()
+        raise SessionException(f"store={spec!r} is neither a folder nor a URL: write {scheme}://..., or ./{spec}")
+
     scheme = found[1].lower() if found else _FOLDERS
     wanted = "a store of sessions" if spec is None else f"store={spec!r}"
     if found:
         wanted = f"a store of sessions at {scheme}://..."  # a password may be in the rest
     owner = require_owner(f"session.{scheme}", wanted)
-    opening: Any = getattr(load(find(owner, wanted)), "open_store", None)
+    opening: Any = getattr(Gathering.from_environment().named(owner, wanted), "open_store", None)
     if opening is None:
         raise PluginError(f"{wanted}: plugin {owner!r} owns session.{scheme} and has no open_store(spec): give it one")
 
@@ -56,6 +61,13 @@ def store_of(spec: str | None = None) -> LogStore:
         raise PluginError(f"{wanted}: plugin {owner!r} made a {type(store).__name__}, which is no store: see LogStore")
 
     return store
+
+
+def _names_scheme(spec: str) -> bool:
+    """Whether a text begins as a URL of a store does, and is none: a folder of that name is not what was meant."""
+    scheme, colon, _ = spec.partition(":")
+    parameter = f"session.{scheme.lower()}"
+    return bool(colon) and (parameter in PARAMETERS or owner_of(parameter) is not None)
 
 
 @contextmanager

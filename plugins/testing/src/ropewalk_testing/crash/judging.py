@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ropewalk.kits.messages.rules import OUTCOME_UNKNOWN
-from ropewalk_testing.crash.scenario import LOOKED_UP
+from ropewalk_testing.crash.scenario import LOOKED_UP, SUBAGENT
 from ropewalk_testing.history import assert_valid_history
 
 if TYPE_CHECKING:
@@ -25,12 +25,14 @@ class Known:
         started: Tool uses that were seen to start, and not to end: their tool and its effect.
         announced: Tool uses that were ever seen to start.
         once: Runs and keys of the hooks' effects.
+        folded: Whether earlier records were folded into a snapshot, which keeps no calls of sub-agents.
     """
 
     ended: set[str] = field(default_factory=set)
     started: dict[str, tuple[str, str]] = field(default_factory=dict)
     announced: set[str] = field(default_factory=set)
     once: set[str] = field(default_factory=set)
+    folded: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ def known_of(records: Sequence[dict[str, Any]]) -> Known:
         elif kind == "once":
             known.once.add(f"{data['key']}:{record['run']}")
         else:
+            known.folded |= kind == "snapshot_loaded" and record["n"] > 0
             messages = [*data.get("messages", ()), *([data["message"]] if "message" in data else ())]
             blocks = [block for message in messages for block in message["content"]]
             known.ended |= {block["toolResult"]["toolUseId"] for block in blocks if "toolResult" in block}
@@ -108,6 +111,9 @@ def _effects(case: Case, known: Sequence[Known]) -> Iterator[str]:
                 elif started is not None and case.scenario.may_stay_unknown(*started):
                     yield f"{what} was under way when process {phase} was killed, and ran again without a word"
             elif effect.effect not in ("once", "pure") and effect.use not in log.announced | log.ended:
+                if log.folded and effect.use.startswith(SUBAGENT):
+                    continue
+
                 yield f"{what} ran before kill {phase}, and the log does not know that it had started"
 
     if not known:

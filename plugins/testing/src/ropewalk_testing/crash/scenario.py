@@ -33,6 +33,9 @@ GO_ON: Final = "Go on."
 FINISH: Final = "Finish it."
 EFFECTS: Final[tuple[Effect, ...]] = ("pure", "idempotent", "irreversible")
 PLUGIN: Final = "crash-scenario"
+SUBAGENT: Final = "sub"
+"""How the tool-use ids of sub-agents begin."""
+
 LOOKED_UP: Final = "looked up: it was done"
 
 
@@ -109,7 +112,7 @@ class Scenario:
         """One sub-agent, as a tool."""
         plan: dict[str, list[Turn]] = {"": [("safe", "risky"), ("risky",), f"Helper {number} is done."]}
         agent = Agent(
-            model=ScriptedModel(_Sub(plan, f"sub{number}"), record=False),
+            model=ScriptedModel(_Sub(plan, f"{SUBAGENT}{number}"), record=False),
             tools=[JournalTool("safe", "idempotent", journal), JournalTool("risky", "irreversible", journal)],
             name=f"helper_{number}",
             plugins=["subagents"],

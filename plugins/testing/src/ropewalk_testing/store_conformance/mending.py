@@ -16,7 +16,7 @@ from ropewalk_testing.scripted import ScriptedModel
 from ropewalk_testing.store_conformance.base import KEY, Conformance, note, notes
 from ropewalk_testing.turns import turn, use
 
-CANARY = "CANARY-4711-\u00e9\u00e8"
+CANARY = "CANARY-ostrich-\u00e9\u00e8"
 REDACTED = "[redacted]"
 
 

@@ -1,3 +1,0 @@
-from __future__ import annotations
-
-from ropewalk.kits.calls.invocation import *  # noqa: F403 - moved
