@@ -38,11 +38,12 @@ agent = Agent(
 )
 first = agent("Greet Ann.").checkpoint
 second = agent({"checkpointResume": first}).checkpoint
+refused = None
 try:
     agent({"checkpointResume": first})
 except CheckpointException as error:
-    assert "is not where the run waits" in str(error)
-else:
-    raise AssertionError("a checkpoint was taken twice")
+    refused = str(error)
 
+assert refused is not None
+assert "is not where the run waits" in refused
 assert agent({"checkpointResume": second}).stop_reason == "end_turn"

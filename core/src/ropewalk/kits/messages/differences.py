@@ -25,14 +25,14 @@ class Mark(NamedTuple):
     def is_below(self, messages: Sequence[Message]) -> bool:
         """Whether the conversation has only grown since: nothing was taken out, or all was put back."""
         length = self.length
-        if len(messages) < length or (length > 1 and messages[length - 2] is not self.before):
+        if len(messages) < length or (length > 1 and messages[length - 2] != self.before):
             return False
 
-        if self.last is None or messages[length - 1] is self.last:
+        if self.last is None or messages[length - 1] == self.last:
             return True
 
         now = messages[length - 1]["content"]  # what was merged into the last message stands beside its blocks
-        return all(any(block is other for other in now) for block in self.last["content"])
+        return all(any(block == other for other in now) for block in self.last["content"])
 
 
 def common_start(one: Sequence[Message], other: Sequence[Message]) -> int:
