@@ -155,7 +155,7 @@ def test_a_first_turn_that_never_fits_leaves_no_prompt(ask, make_agent):
 async def test_a_run_beside_the_conversation_that_is_trimmed_appends_what_it_added(make_agent):
     """Conformance 143 and 151."""
     agent, model = make_agent(
-        [turn("one", stall=300), "two"],
+        [turn("one", stall=True), "two"],
         messages=chat(5),
         conversation_manager=SlidingWindowConversationManager(4),
         concurrent_invocation_mode=ConcurrentInvocationMode.UNSAFE_REENTRANT,

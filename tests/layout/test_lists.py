@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 
+from ropewalk.kits.hooks.names import NAMES
 from ropewalk.kits.hooks.parameters import BUNDLED, EXTRAS
 
 FIX = "run: python3 dev.py packages"
@@ -83,3 +84,14 @@ def test_writing_the_lists_again_changes_nothing(root):
     spec.loader.exec_module(dev)
     for path, text in dev.package_lists().items():
         assert path.read_text() == text, FIX
+
+
+def test_a_type_checker_sees_every_public_name_of_the_plugins_that_are_here(root, packages):
+    text = (root / "core/src/ropewalk/kits/hooks/plugin_names.py").read_text()
+    here = {package.folder.split("/")[1].replace("-", "_") for package in packages if package.folder != "core"}
+    wanted = {
+        f"from {module} import {name} as {name}"
+        for name, (module, _) in NAMES.items()
+        if module.removeprefix("ropewalk_") in here
+    }
+    assert {line.strip() for line in text.splitlines() if line.startswith("    from")} == wanted

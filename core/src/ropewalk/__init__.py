@@ -41,23 +41,8 @@ from ropewalk.run import current_run
 from ropewalk.tools import Tool, ToolBatch, ToolCall, error_result
 from ropewalk.types import Message, StreamEvent, ToolResult, ToolSpec, ToolUse, Usage
 
-if TYPE_CHECKING:  # what a type checker sees of the names that plugins bring
-    from ropewalk_concurrency import ConcurrentInvocationMode as ConcurrentInvocationMode
-    from ropewalk_concurrency import IdempotencyAbortedError as IdempotencyAbortedError
-    from ropewalk_console import CompositeCallbackHandler as CompositeCallbackHandler
-    from ropewalk_console import PrintingCallbackHandler as PrintingCallbackHandler
-    from ropewalk_console import null_callback_handler as null_callback_handler
-    from ropewalk_executor import ConcurrentToolExecutor as ConcurrentToolExecutor
-    from ropewalk_executor import SequentialToolExecutor as SequentialToolExecutor
-    from ropewalk_limits import Budget as Budget
-    from ropewalk_limits import Limits as Limits
-    from ropewalk_local import LocalModel as LocalModel
-    from ropewalk_retry import ModelRetryStrategy as ModelRetryStrategy
-    from ropewalk_session_file import FileSessionManager as FileSessionManager
-    from ropewalk_session_file import SessionManager as SessionManager
-    from ropewalk_structured import StructuredOutputException as StructuredOutputException
-    from ropewalk_tools import ToolContext as ToolContext
-    from ropewalk_tools import tool as tool
+if TYPE_CHECKING:
+    from ropewalk.kits.hooks.plugin_names import *  # noqa: F403 - what a type checker sees of the names of plugins
 
 __all__ = [
     "API_VERSION",

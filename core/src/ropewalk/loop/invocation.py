@@ -19,7 +19,7 @@ from ropewalk.kits.messages.differences import Mark
 from ropewalk.kits.messages.prompt import prompt_messages
 from ropewalk.kits.messages.rules import NEVER_STARTED, checked_message
 from ropewalk.kits.result import AgentResult
-from ropewalk.kits.suspension import Suspend, Suspension
+from ropewalk.kits.suspension import Suspend
 from ropewalk.loop import context, gates
 from ropewalk.loop.cycles import cancelled_result, run_cycles
 from ropewalk.loop.log import begin_log, end_log
@@ -118,6 +118,8 @@ async def _to_its_end(run: Run, messages: tuple[Message, ...]) -> AgentResult:
 
         if run.resumed is not None:
             restore(run, run.resumed)
+        elif _waits(run) and run.agent.suspension is not None:
+            restore_tools(run, run.agent.suspension)
 
         result = await _through_hooks(run, messages)
     except asyncio.CancelledError:
@@ -138,16 +140,18 @@ async def _to_its_end(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     return result
 
 
-def _take_pause(run: Run, before: Suspension) -> None:
+def _take_pause(run: Run) -> None:
     """The agent's pause ends: the run goes on from it, or a new prompt closes what it had left open."""
-    run.agent.suspension = None
-    if run.resumed is None:
-        restore_tools(run, before)
+    agent, answers = run.agent, run.answers
+    agent.suspension = None
+    if run.resumed is None or run.resumed.position == "input":
         close_open(run, NEVER_STARTED)
         run.forget_tools()
-        if run.agent.log is not None:
-            run.agent.log.nested = {}
-    elif run.journal:
+        run.answers = answers
+        if agent.log is not None:
+            agent.log.nested = {}
+
+    if run.resumed is not None and run.journal:
         run.journal.add("run_resumed", {"answers": run.resumed.answers})
 
 
@@ -217,8 +221,8 @@ async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult
 async def _run(run: Run, invocation: Invocation) -> AgentResult | Denied:
     """The innermost step: append the input, run the cycles, and take the input back when nothing came of it."""
     pause = run.resumed
-    if run.agent.suspension is not None and run.history is run.agent.history:
-        _take_pause(run, run.agent.suspension)
+    if _waits(run):
+        _take_pause(run)
 
     if pause is not None and pause.position == "end" and pause.result is not None:
         run.resumed = None

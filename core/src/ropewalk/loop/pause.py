@@ -186,6 +186,7 @@ def _pause(run: Run, kind: Any, **fields: Any) -> Suspension:
     outcome, history, registry = run.outcome, run.history, run.agent.tool_registry
     at_tools = run.position == "tools"
     named = [use["name"] for use in history.open_uses.values()] if at_tools else []
+    done = {**run.kept, **run.finished} if history.open_uses else {}
     return Suspension(
         kind=kind,
         run=run.id,
@@ -195,9 +196,9 @@ def _pause(run: Run, kind: Any, **fields: Any) -> Suspension:
         input=packed(list(run.input)) if run.position == "input" else [],
         model=outcome.to_dict() if outcome is not None and run.position in ("model", "answered") else None,
         model_gated=run.outcome_gated,
-        finished=dict(run.finished) if at_tools else {},
-        effects={use: effects for use, effects in run.effects.items() if use not in run.finished} if at_tools else {},
-        unknown=run.unknown if at_tools else {},
+        finished=done,
+        effects={use: effects for use, effects in run.effects.items() if use not in done and history.open_uses},
+        unknown=run.unknown,
         memos=run.memos,
         input_errors=dict((outcome.input_errors if outcome is not None else None) or {}) if at_tools else {},
         state=packed(run.state),
