@@ -162,6 +162,33 @@ def test_a_run_pauses_in_any_hook_and_no_effect_is_repeated(place, go_on):
     assert agent.suspension is None
 
 
+async def _around_all(self, invocation, call_next):
+    current_run().interrupt("before?")
+    result = await call_next(invocation)
+    current_run().interrupt("after?")
+    return result
+
+
+@pytest.mark.parametrize("asks_tool", [False, True])
+def test_a_hook_that_asks_on_the_way_in_and_out_keeps_what_was_done(asks_tool, go_on):
+    tools = [FakeTool("a", plain), FakeTool("b", asks if asks_tool else plain)]
+    model = FakeModel([use("a", tool_use_id="A"), use("b", tool_use_id="B")], "done")
+    options = {"model": model, "tools": tools, "plugins": [parallel(), make_plugin("p", around_invocation=_around_all)]}
+    agent = Agent(**options)
+
+    result = agent("go")
+    for _ in range(10):
+        if result.stop_reason != "interrupt":
+            break
+
+        agent = go_on(agent, **options)
+        result = agent(answer(*((question.id, 1) for question in result.interrupts)))
+
+    assert (str(result), model.calls, tools[0].calls) == ("done\n", 2, 1)
+    assert results_of(agent.messages) == {"A": "plain", "B": "got 1" if asks_tool else "plain"}
+    assert problems(agent.messages) == []
+
+
 def test_answers_may_come_one_by_one_and_finished_calls_are_not_run_again(go_on, ask):
     tools = [FakeTool("a", asks), FakeTool("b", asks), FakeTool("c", plain)]
     model = FakeModel([use("a", tool_use_id="A"), use("b", tool_use_id="B"), use("c", tool_use_id="C")], "done")

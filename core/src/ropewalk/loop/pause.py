@@ -152,6 +152,9 @@ def paused_by(run: Run, suspend: Suspend, result: AgentResult | None = None) -> 
     add_questions(run, suspend)
     if run.paused is None or not run.paused.interrupts:
         end = None if result is None else {"stop_reason": result.stop_reason, "message": result.message}
+        if end is None and run.position == "end" and run.resumed is not None:
+            end = run.resumed.result
+
         position = "end" if result is not None else run.position
         run.paused = _pause(run, "interrupt", interrupts=tuple(run.interrupts), result=end, position=position)
     else:
