@@ -43,9 +43,6 @@ async def run_cycles(run: Run) -> AgentResult:
         Suspend: A hook asks the caller of the agent.
         Exception: A model's error that nobody retries, or a hook's.
     """
-    if run.position in ("input", "end"):
-        raise RuntimeError(f"no cycle begins at {run.position!r}")  # it would go round for ever
-
     compose(run)
     began = run.now()
     while True:

@@ -19,7 +19,7 @@ from ropewalk.kits.messages.differences import Mark
 from ropewalk.kits.messages.prompt import prompt_messages
 from ropewalk.kits.messages.rules import NEVER_STARTED, checked_message
 from ropewalk.kits.result import AgentResult
-from ropewalk.kits.suspension import Suspend
+from ropewalk.kits.suspension import ResumeError, Suspend
 from ropewalk.loop import context, gates
 from ropewalk.loop.cycles import cancelled_result, run_cycles
 from ropewalk.loop.log import begin_log, end_log
@@ -224,8 +224,11 @@ async def _run(run: Run, invocation: Invocation) -> AgentResult | Denied:
     if _waits(run):
         _take_pause(run)
 
-    if pause is not None and pause.position == "end" and pause.result is not None:
+    if pause is not None and pause.position == "end":
         run.resumed = None
+        if pause.result is None:
+            raise ResumeError("the run was paused at its end, and its result is not there: start anew with a prompt")
+
         return AgentResult(pause.result["stop_reason"], pause.result["message"], run.metrics, run.state)
 
     history, mark = run.history, None
