@@ -325,3 +325,18 @@ def test_a_session_manager_is_what_it_says(tmp_path):
     agent = Agent(model=ScriptedModel(["x"]), session_manager=FileSessionManager("s", storage_dir=str(tmp_path)))
     assert isinstance(agent.session_manager, SessionManager)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_state_that_was_changed_after_the_last_run_is_there_when_the_agent_was_closed(tmp_path):
+    def opened():
+        manager = FileSessionManager("s", tmp_path)
+        return Agent(model=ScriptedModel(["hi"]), session_manager=manager, callback_handler=None)
+
+    with opened() as agent:
+        agent("go")
+        agent.state.set("seen", 3)
+        agent.plugin_state("mine").set("key", [1])
+
+    again = opened()
+    assert (again.state.get("seen"), again.plugin_state("mine").get("key")) == (3, [1])
+    assert len(again.messages) == 2

@@ -62,6 +62,16 @@ def test_structured_output_on_the_first_call_gives_the_object_and_leaves_no_tool
     assert_valid_history(agent.messages)
 
 
+def test_followers_are_shown_the_object_before_the_result(make_agent, events_of):
+    """Conformance 35 and 176."""
+    agent, _ = make_agent([use("Person", ANN)], structured_output_model=Person)
+
+    events = events_of(agent, "Who?")
+
+    assert events[-2] == {"structured_output": Person(name="Ann", age=30)}
+    assert events[-1]["result"].structured_output == events[-2]["structured_output"]
+
+
 def test_structured_output_of_the_constructor_is_used_for_every_call(ask, make_agent):
     """Conformance 176."""
     agent, _ = make_agent(

@@ -241,6 +241,18 @@ class RunFailed(Event):
         return {"force_stop": True, "force_stop_reason": text_of(self.error)}
 
 
+class StructuredOutputFilled(Event):
+    """The run has its structured output; the result follows."""
+
+    __slots__ = ("output",)
+
+    def __init__(self, output: Any) -> None:
+        self.output = output
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"structured_output": self.output}
+
+
 class RunEnded(Event):
     """The run ends with a result."""
 

@@ -28,7 +28,8 @@ async def manage(run: Run, reason: ContextReason, error: Exception | None = None
         HistoryError: A plugin's edits do not fit the history.
     """
     history = run.history
-    window = getattr(run.agent.current_model, "context_window", None)
+    model = run.agent.resolve_model() if reason == "before_model" else run.agent.current_model
+    window = getattr(model, "context_window", None)
     request = ContextRequest(history.messages, history.ids, lambda: count_tokens(run), window, error)
     try:
         history.messages.locked = False

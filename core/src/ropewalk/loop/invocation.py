@@ -12,7 +12,7 @@ from ropewalk.errors import ConcurrencyException, InvalidPromptError, PluginErro
 from ropewalk.kits.aio.channel import Channel
 from ropewalk.kits.calls.invocation import REENTRANT, CallOptions, Denied, Invocation
 from ropewalk.kits.calls.verdicts import Refuse
-from ropewalk.kits.events import RunEnded, RunFailed, RunStarted
+from ropewalk.kits.events import RunEnded, RunFailed, RunStarted, StructuredOutputFilled
 from ropewalk.kits.hooks.policy import policy_digest
 from ropewalk.kits.json_values import unpacked
 from ropewalk.kits.messages.differences import Mark
@@ -132,6 +132,9 @@ async def _to_its_end(run: Run, messages: tuple[Message, ...]) -> AgentResult:
         _note_end(run, result.stop_reason)
         await run.commit()
         if run.followed:
+            if result.structured_output is not None:
+                await run.emit(StructuredOutputFilled(result.structured_output))
+
             await run.announce_end(RunEnded(result))
     except asyncio.CancelledError:
         if not run.cancellation.claim():

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ropewalk.kits.log.fold import LogState
-from ropewalk.kits.log.records import Journal
+from ropewalk.kits.log.records import Journal, Write
 from ropewalk.kits.state import JSONState
 
 
@@ -61,3 +61,22 @@ class Standing:
                 raise
 
             self.unwritten = None
+
+    async def write_changes(self, run: str, write: Write) -> None:
+        """Writes what has changed since the last run, when no other run will.
+
+        Args:
+            run: An id for the records.
+            write: Stores records.
+
+        Raises:
+            Exception: It cannot be written, or what an earlier run left cannot.
+        """
+        await self.write_leftovers()
+        if self.agrees and self.changes:
+            journal = Journal(run, write)
+            for change in self.changes:
+                journal.add("state_changed", change)
+
+            await write(journal.take())
+            self.changes = []

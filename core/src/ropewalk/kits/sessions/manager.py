@@ -153,7 +153,12 @@ class SessionManager:
 
     @hookimpl
     async def on_close(self, agent: Agent) -> None:
-        """Forgets the agent: another one may have its id then."""
+        """Writes what was changed since the last run, and forgets the agent: another one may have its id then."""
+        if agent in self._open and agent.log is not None:
+            await agent.log.write_changes(
+                current_seam().new_id("run_"), lambda records: self.write_records(records, agent)
+            )
+
         log = self._open.pop(agent, None)
         if log is not None and log.lease is not None:
             await _given_up(log.lease)
