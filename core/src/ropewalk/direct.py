@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from ropewalk.errors import ConcurrencyException
 from ropewalk.kits.aio.blocking import run_blocking
@@ -12,12 +13,13 @@ from ropewalk.kits.calls.invocation import CallOptions
 from ropewalk.kits.events import MessageAdded
 from ropewalk.kits.json_values import strict_json
 from ropewalk.kits.messages.history import History
+from ropewalk.kits.messages.rules import OUTCOME_UNKNOWN
 from ropewalk.kits.suspension import Suspend
 from ropewalk.loop.cycles import compose
 from ropewalk.loop.invocation import let_go
 from ropewalk.loop.log import begin_log, end_log
 from ropewalk.loop.tools_step import run_alone
-from ropewalk.run import Run
+from ropewalk.run import Run, under_way
 from ropewalk.tools import Tool, ToolCall
 from ropewalk.types import ToolResult, ToolUse
 
@@ -72,8 +74,10 @@ async def _call(agent: Agent, tool: Tool, given: dict[str, Any], override: str |
             "its run: wait, or pass record_direct_tool_call=False"
         )
 
+    token = under_way.set(ref(run))
     try:
         await begin_log(run)
+        history.close_open_uses(OUTCOME_UNKNOWN)
         compose(run)
         use: ToolUse = {"toolUseId": history.free_id(None, set()), "name": tool.tool_name, "input": strict_json(given)}
         text = (
@@ -97,7 +101,9 @@ async def _call(agent: Agent, tool: Tool, given: dict[str, Any], override: str |
 
         return result
     finally:
-        end_log(run)
+        under_way.reset(token)
+        run.cancellation.end()
+        await end_log(run)
         let_go(run)
         if recorded:
             agent.release(run)

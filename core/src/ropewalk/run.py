@@ -216,11 +216,8 @@ class Run(Followed):
         if self.cancelled:
             return
 
-        try:
+        with self.cancellation.claiming():
             await self._seam.sleep(seconds)
-        except asyncio.CancelledError:
-            if not self.cancellation.claim():
-                raise
 
     # -- for hooks and tools ---------------------------------------------------------------------------------------
 

@@ -84,26 +84,28 @@ async def _beside(run: Run, messages: tuple[Message, ...]) -> AgentResult:
 
 async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     task = asyncio.current_task()
-    if task is not None:
-        run.cancellation.park(task)
-
-    await begin_log(run)
     token = under_way.set(ref(run))
     try:
-        result = await _to_its_end(run, messages)
-    except BaseException as error:
-        await _close_after(run, error)
-        raise
-    else:
-        if run.paused is not None and run.history is run.agent.history:
-            run.agent.suspension = run.paused
-
-        return result
-    finally:
-        end_log(run)
-        under_way.reset(token)
+        await begin_log(run)  # not parked: a cancel waits until it is written
         if task is not None:
-            run.cancellation.end()
+            run.cancellation.park(task)
+
+        try:
+            result = await _to_its_end(run, messages)
+        except BaseException as error:
+            await _close_after(run, error)
+            raise
+        else:
+            if run.paused is not None and run.history is run.agent.history:
+                run.agent.suspension = run.paused
+
+            return result
+        finally:
+            await end_log(run)
+    finally:
+        under_way.reset(token)
+        run.cancellation.end()
+        if task is not None:
             run.cancellation.unpark(task)
 
         let_go(run)
@@ -118,27 +120,25 @@ async def _to_its_end(run: Run, messages: tuple[Message, ...]) -> AgentResult:
 
         if run.resumed is not None:
             restore(run, run.resumed)
-        elif _waits(run) and run.agent.suspension is not None:
+        elif _waits(run):
             restore_tools(run, run.agent.suspension)
 
         result = await _through_hooks(run, messages)
     except asyncio.CancelledError:
         result = _cancelled(run)
 
-    try:
+    with run.cancellation.claiming():
         if run.hooks.plan.manage_context and run.paused is None:
             await context.manage(run, "after_invocation")
 
-        _note_end(run, result.stop_reason)
+    _note_end(run, result.stop_reason)
+    with run.cancellation.claiming():
         await run.commit()
         if run.followed:
             if result.structured_output is not None:
                 await run.emit(StructuredOutputFilled(result.structured_output))
 
             await run.announce_end(RunEnded(result))
-    except asyncio.CancelledError:
-        if not run.cancellation.claim():
-            raise
 
     return result
 
@@ -181,6 +181,7 @@ def _check_there_is_input(run: Run, messages: tuple[Message, ...]) -> None:
 
 async def _close_after(run: Run, error: BaseException) -> None:
     """Leaves a valid history and a complete log behind a run that failed."""
+    run.paused = None
     if not _waits(run):
         close_open(run, CANCELLED_BEFORE if isinstance(error, asyncio.CancelledError) else NEVER_STARTED)
 
@@ -282,9 +283,12 @@ async def _stored(run: Run, invocation: Invocation) -> Mark | Denied:
 
 
 def _note_end(run: Run, reason: str) -> None:
-    if run.journal and run.paused is not None:
+    if run.journal is None or (run.paused is None and _waits(run)):
+        return  # the pause was not taken up: for the log, nothing has happened
+
+    if run.paused is not None:
         run.journal.add("run_suspended", run.paused.to_dict())
-    elif run.journal:
+    else:
         run.journal.add("run_ended", {"stop_reason": reason})
 
 

@@ -40,11 +40,17 @@ async def begin_log(run: Run) -> None:
     log.changes, log.journal = [], journal
 
 
-def end_log(run: Run) -> None:
-    """Unlocks the history, and remembers what could not be written."""
-    run.history.end_run(paused=run.agent.suspension is not None)
+async def end_log(run: Run) -> None:
+    """Unlocks the history, writes what runs beside this one have left in it, and remembers what was not written."""
+    late = run.history.end_run(paused=run.agent.suspension is not None)
     log, journal = run.agent.log, run.journal
-    if log is not None and journal is not None and log.journal is journal:
-        log.journal = None
+    if log is None or journal is None or log.journal is not journal:
+        return
+
+    log.journal = None
+    try:
+        if late:
+            await run.commit()
+    finally:
         if not journal.path and journal.pending:
             log.unwritten = journal

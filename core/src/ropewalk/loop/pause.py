@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ropewalk.errors import MissingPluginError
@@ -13,14 +14,11 @@ from ropewalk.kits.messages.rules import OUTCOME_UNKNOWN, tool_uses
 from ropewalk.kits.result import AgentResult
 from ropewalk.kits.suspension import (
     Interrupt,
-    NothingToResumeError,
     ResumeError,
-    ResumeTypeError,
-    ResumeValueError,
     Suspend,
     Suspension,
 )
-from ropewalk.kits.suspension.answers import answered
+from ropewalk.kits.suspension.answers import NO_PAYLOAD, answered, checked_form
 from ropewalk.kits.suspension.changes import refuse_changes
 from ropewalk.tools import error_result
 from ropewalk.types import ContentBlock, Message
@@ -28,8 +26,6 @@ from ropewalk.types import ContentBlock, Message
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
     from ropewalk.run import Run
-
-_CHECKPOINT = "checkpointResume"
 
 
 async def accept(agent: Agent, prompt: Any) -> Suspension | None:
@@ -40,23 +36,10 @@ async def accept(agent: Agent, prompt: Any) -> Suspension | None:
         MissingPluginError: A checkpoint is to be resumed, and nobody does that here.
     """
     pause = agent.suspension
-    if isinstance(prompt, list) and any(isinstance(block, dict) and _CHECKPOINT in block for block in prompt):
-        raise ResumeValueError(f'"{_CHECKPOINT}" stands in a list: pass the dict {{"{_CHECKPOINT}": ...}} alone')
-
-    waits = pause is not None and pause.kind == "interrupt"
-    if isinstance(prompt, dict) and _CHECKPOINT in prompt and (agent.hooks.plan.resume_run or not waits):
-        await _check_payload(agent, prompt, pause)
+    payload = checked_form(prompt, paused=pause is not None)
+    if payload is not NO_PAYLOAD and (agent.hooks.plan.resume_run or pause is None or pause.kind != "interrupt"):
+        await _check_payload(agent, payload, pause)
     elif pause is None:
-        if (
-            isinstance(prompt, list)
-            and prompt
-            and all(isinstance(b, dict) and "interruptResponse" in b for b in prompt)
-        ):
-            raise NothingToResumeError(
-                "the prompt answers an interrupt and none is pending: it was answered before, belongs to another run, "
-                "or the agent's snapshot or session is not loaded; pass a prompt, or None to go on"
-            )
-
         return None
     elif pause.kind == "interrupt":
         pause = answered(pause, prompt)
@@ -69,19 +52,12 @@ async def accept(agent: Agent, prompt: Any) -> Suspension | None:
     return pause
 
 
-async def _check_payload(agent: Agent, prompt: dict[str, Any], pause: Suspension | None) -> None:
+async def _check_payload(agent: Agent, payload: Any, pause: Suspension | None) -> None:
     if not agent.hooks.plan.resume_run:
-        raise MissingPluginError(
-            f'the prompt {{"{_CHECKPOINT}": ...}}',
-            str(distribution_of("checkpointing")),
-            hint="make the agent with checkpointing=True",
-        )
+        wanted, distribution = 'the prompt {"checkpointResume": ...}', str(distribution_of("checkpointing"))
+        raise MissingPluginError(wanted, distribution, hint="make the agent with checkpointing=True")
 
-    if set(prompt) != {_CHECKPOINT}:
-        others = ", ".join(sorted(map(str, set(prompt) - {_CHECKPOINT})))
-        raise ResumeTypeError(f'the prompt holds {others} beside "{_CHECKPOINT}": pass that alone')
-
-    if not await agent.hooks.resume_run(prompt[_CHECKPOINT], pause, agent):
+    if not await agent.hooks.resume_run(payload, pause, agent):
         raise ResumeError("no plugin takes this checkpoint: pass the one of the last result")
 
 
@@ -113,8 +89,11 @@ def restore(run: Run, pause: Suspension) -> None:
         run.outcome = ModelOutcome(run.history.messages[-1], "tool_use", input_errors=pause.input_errors)
 
 
-def restore_tools(run: Run, pause: Suspension) -> None:
+def restore_tools(run: Run, pause: Suspension | None) -> None:
     """Takes over what is known of the tool calls that were open."""
+    if pause is None:
+        return
+
     run.kept = {use: unpacked(packed(result)) for use, result in pause.finished.items()}
     run.passed_results = dict(run.kept)
     run.effects = {use: list(effects) for use, effects in pause.effects.items()}
@@ -158,7 +137,8 @@ def paused_by(run: Run, suspend: Suspend, result: AgentResult | None = None) -> 
         position = "end" if result is not None else run.position
         run.paused = _pause(run, "interrupt", interrupts=tuple(run.interrupts), result=end, position=position)
     else:
-        run.paused = _pause(run, "interrupt", interrupts=tuple(run.interrupts), position=run.paused.position)
+        asked = tuple(run.interrupts)
+        run.paused = replace(run.paused, interrupts=asked, state=packed(run.state), once=dict(run.once_results))
 
     return _result(run, "interrupt")
 

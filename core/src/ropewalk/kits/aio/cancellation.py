@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections.abc import Iterator
 from typing import Final
 
 _GRACE_SECONDS: Final = 1.0
@@ -120,6 +121,15 @@ class Cancellation:
             left = task.uncancel()
 
         return left <= self._parked.get(task, 0)
+
+    @contextlib.contextmanager
+    def claiming(self) -> Iterator[None]:
+        """Lets the run's own interruption of this task end the block, and nothing more."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not self.claim():
+                raise
 
     def comes_from_outside(self) -> bool:
         """Whether somebody else has cancelled the current task since it was parked."""

@@ -280,17 +280,24 @@ class History:
         self.adopt_edits("caller", "agent.messages was edited")
         self.messages.locked = True
 
-    def end_run(self, *, paused: bool) -> None:
-        """Unlocks the list, and appends what branches have left meanwhile; behind a pause they wait on."""
+    def end_run(self, *, paused: bool) -> bool:
+        """Unlocks the list, and appends what branches have left meanwhile; behind a pause they wait on.
+
+        Returns:
+            Whether something was appended.
+        """
         self._detach_views()
         self.messages.locked = False
         self._held = paused
+        blocks: list[list[Message]] = []
         if not paused:
             blocks, self._blocks = self._blocks, []
-            for block in blocks:
-                self._add_conversation(block)
+
+        for block in blocks:
+            self._add_conversation(block)
 
         self.journal = None
+        return bool(blocks)
 
     def adopt_edits(self, plugin: str, reason: str) -> bool:
         """Takes over what was done to the list, repaired; False when nothing was.

@@ -5,11 +5,52 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ropewalk.kits.json_values import packed
-from ropewalk.kits.suspension.errors import ResumeTypeError, ResumeValueError, UnknownInterruptError
+from ropewalk.kits.suspension.errors import (
+    NothingToResumeError,
+    ResumeTypeError,
+    ResumeValueError,
+    UnknownInterruptError,
+)
 from ropewalk.kits.suspension.state import Suspension
 
 _BLOCK: Final = "interruptResponse"
+_CHECKPOINT: Final = "checkpointResume"
+NO_PAYLOAD: Final = object()
+"""No payload of a checkpoint; None would be one, if a wrong one."""
+
 _FORM: Final = f'pass [{{"{_BLOCK}": {{"interruptId": ID, "response": ANSWER}}}}, ...]'
+
+
+def checked_form(prompt: Any, *, paused: bool) -> Any:
+    """The payload of a prompt that resumes a checkpoint; NO_PAYLOAD for any other prompt.
+
+    Args:
+        prompt: What the agent was called with.
+        paused: Whether the agent waits for anything.
+
+    Raises:
+        ResumeTypeError: The payload does not stand alone.
+        ResumeValueError: It stands in a list.
+        NothingToResumeError: The prompt answers questions, and none is open.
+    """
+    if isinstance(prompt, dict) and _CHECKPOINT in prompt:
+        if len(prompt) > 1:
+            others = ", ".join(sorted(map(str, set(prompt) - {_CHECKPOINT})))
+            raise ResumeTypeError(f'the prompt holds {others} beside "{_CHECKPOINT}": pass that alone')
+
+        return prompt[_CHECKPOINT]
+
+    blocks = [block for block in prompt if isinstance(block, dict)] if isinstance(prompt, list) else []
+    if any(_CHECKPOINT in block for block in blocks):
+        raise ResumeValueError(f'"{_CHECKPOINT}" stands in a list: pass the dict {{"{_CHECKPOINT}": ...}} alone')
+
+    if not paused and blocks and len(blocks) == len(prompt) and all(_BLOCK in block for block in blocks):
+        raise NothingToResumeError(
+            "the prompt answers an interrupt and none is pending: it was answered before, belongs to another run, or "
+            "the agent's snapshot or session is not loaded; pass a prompt, or None to go on"
+        )
+
+    return NO_PAYLOAD
 
 
 def answered(pause: Suspension, prompt: Any) -> Suspension:
