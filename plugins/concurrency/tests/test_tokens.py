@@ -11,8 +11,9 @@ import weakref
 
 import pytest
 
-from ropewalk import Agent, Denied, hookimpl
+from ropewalk import Agent, Denied, current_run, hookimpl, tool
 from ropewalk.errors import ConcurrencyException, ModelError
+from ropewalk.kits.snapshot import Snapshot
 from ropewalk_concurrency import ConcurrencyPlugin, ConcurrentInvocationMode, IdempotencyAbortedError
 from ropewalk_concurrency.book import Book
 from ropewalk_testing import ScriptedModel, assert_valid_history, turn, use
@@ -648,3 +649,24 @@ async def test_a_clone_of_an_agent_with_tokens_has_a_book_of_its_own():
     first = await agent.invoke_async("hi", idempotency_token="T")
     other = await agent.clone().invoke_async("hi", idempotency_token="T")
     assert [str(first), str(other)] == ["one\n", "two\n"]
+
+
+# -- in another process --------------------------------------------------------------------------------------------
+
+
+@tool
+def ask() -> str:
+    """Asks first."""
+    return str(current_run().interrupt("sure"))
+
+
+def test_a_run_with_a_token_that_waits_goes_on_without_one_in_another_process():
+    first = Agent(ScriptedModel([use("ask", {})]), tools=[ask], callback_handler=None)
+    (question,) = first("go", idempotency_token="t").interrupts
+    saved = first.take_snapshot(preset="session").to_dict()
+
+    second = Agent(ScriptedModel(["done"]), tools=[ask], callback_handler=None)
+    second.load_snapshot(Snapshot.from_dict(saved))
+    result = second([{"interruptResponse": {"interruptId": question.id, "response": "yes"}}])
+
+    assert (str(result), second.suspension) == ("done\n", None)

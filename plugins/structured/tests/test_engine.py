@@ -7,7 +7,18 @@ import weakref
 import pytest
 from pydantic import BaseModel, field_validator
 
-from ropewalk import Agent, ModelOutcome, Refuse, Retry, Stop, StructuredOutputException, hookimpl, tool
+from ropewalk import (
+    Agent,
+    ModelOutcome,
+    ModelRequest,
+    Refuse,
+    Retry,
+    Stop,
+    StructuredOutputException,
+    current_run,
+    hookimpl,
+    tool,
+)
 from ropewalk_testing import ScriptedModel, turn, use
 from ropewalk_testing.history import assert_valid_history
 
@@ -500,3 +511,33 @@ async def test_the_stream_ends_with_the_output(make_agent, pair):
 
     assert events[-1]["result"].structured_output == pair(n=1, s="x")
     assert {event["current_tool_use"]["name"] for event in events if "current_tool_use" in event} == {"P"}
+
+
+# -- calls beside the conversation ---------------------------------------------------------------------------------
+
+
+class SumsUp:
+    """Asks the model for a summary before each of its turns."""
+
+    name = "sums-up"
+
+    @hookimpl
+    async def manage_context(self, reason):
+        if reason == "before_model":
+            asked = ModelRequest([{"role": "user", "content": [{"text": "sum up"}]}])
+            await current_run().ask_model(asked, "summarize")
+
+
+async def test_a_call_beside_the_conversation_is_not_held_to_the_output_model(make_agent, pair):
+    turns = ["a summary", "an answer", "a summary", use("P", GOOD)]
+    agent, model = make_agent(turns, plugins=[SumsUp()], structured_output_model=pair)
+    result = await agent.invoke_async("go")
+
+    assert [(each.purpose, names(each)) for each in model.requests] == [
+        ("summarize", []),
+        ("turn", ["P"]),
+        ("summarize", []),  # the output is demanded by now
+        ("turn", ["P"]),
+    ]
+    assert [each.tool_choice is None for each in model.requests] == [True, True, True, False]
+    assert result.structured_output == pair(n=1, s="x")

@@ -18,6 +18,9 @@ class JSONState:
     __slots__ = ("_on_change", "_values")
 
     def __init__(self, initial: dict[str, Any] | None = None) -> None:
+        if initial is not None and not isinstance(initial, dict):
+            raise ValueError(f"state={initial!r:.80}: give a dict with text keys and JSON values, or a JSONState")
+
         self._values: dict[str, Any] = {}
         self._on_change: Callable[[dict[str, Any]], None] | None = None
         for key, value in (initial or {}).items():

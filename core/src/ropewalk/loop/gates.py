@@ -7,11 +7,11 @@ it is stored. With nobody who intervenes none of this runs.
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ropewalk.kits.calls.outcomes import ModelOutcome, Retry
 from ropewalk.kits.calls.verdicts import Guide, Refuse
+from ropewalk.kits.messages.prompt import with_user_blocks
 from ropewalk.tools import ToolCall, error_result
 from ropewalk.types import ContentBlock, Message, ToolResult
 
@@ -49,13 +49,7 @@ async def _guided(run: Run, request: ModelRequest, guide: Guide) -> ModelRequest
         run.history.add_user([block])
         await run.commit()
 
-    messages = list(request.messages)
-    if messages and messages[-1]["role"] == "user":
-        messages[-1] = {**messages[-1], "content": [*messages[-1]["content"], block]}
-    else:
-        messages.append({"role": "user", "content": [block]})
-
-    return replace(request, messages=messages)
+    return with_user_blocks(request, [block])
 
 
 async def after_model(run: Run, outcome: ModelOutcome) -> ModelOutcome | Retry:

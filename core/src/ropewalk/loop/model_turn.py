@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ropewalk.errors import ContextWindowOverflowException, PluginError
 from ropewalk.kits.calls.outcomes import Failure, ModelOutcome, Retry
 from ropewalk.kits.events import AttemptDiscarded
 from ropewalk.kits.json_values import text_of
+from ropewalk.kits.messages.prompt import with_user_blocks
 from ropewalk.loop import context, gates
 from ropewalk.model import ModelRequest
 
@@ -54,7 +54,7 @@ async def model_turn(run: Run, given: ModelRequest | None = None) -> ModelOutcom
             if run.cancelled:
                 return ModelOutcome.nothing()
 
-            request = given or build_request(run)
+            request = build_request(run) if given is None else request
             run.attempt, run.outcome = run.attempt + 1, None
             continue
 
@@ -113,7 +113,7 @@ async def _again(run: Run, request: ModelRequest, outcome: object, given: ModelR
 
     await _discard(run, outcome.reason)
     if outcome.feedback and given is not None:
-        return replace(given, messages=[*given.messages, {"role": "user", "content": list(outcome.feedback)}])
+        return with_user_blocks(outcome.request or request, outcome.feedback)
 
     if outcome.feedback:
         run.history.add_user(outcome.feedback)

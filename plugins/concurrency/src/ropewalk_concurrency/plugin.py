@@ -76,8 +76,12 @@ class ConcurrencyPlugin:
 
     @hookimpl
     def check_call(self, options: CallOptions, agent: Agent) -> None:
-        """Gives the agent the keeper of tokens when this is its first call with one."""
-        if options.given.get(TOKEN) is None:
+        """Gives the agent the keeper of tokens when this is its first call with one.
+
+        A call that goes on with a run which had a token in another process needs it too: it took part in that run.
+        """
+        pause = agent.suspension
+        if options.given.get(TOKEN) is None and (pause is None or TokenKeeper.name not in pause.plugins):
             return
 
         with self._lock:  # two threads may call at once, and an agent has one plugin of a name

@@ -104,9 +104,9 @@ class StructuredOutput:
     async def around_model_call(
         self, request: ModelRequest, call_next: Callable[[ModelRequest], Awaitable[ModelOutcome | Retry]], agent: Agent
     ) -> ModelOutcome | Retry:
-        """Puts the output model into the request."""
+        """Puts the output model into the request; calls beside the conversation, such as summaries, are left alone."""
         session = session_of(agent)
-        if session is None:
+        if session is None or request.purpose != session.purpose:
             return await call_next(request)
 
         native = session.forced and getattr(agent.model, "supports_output_schema", False) is True

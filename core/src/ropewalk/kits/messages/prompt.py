@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from ropewalk.errors import HistoryError, InvalidPromptError, MissingPluginError
 from ropewalk.kits.json_values import clean_text
 from ropewalk.kits.messages.rules import checked_block, checked_message
-from ropewalk.types import AgentInput, Message
+from ropewalk.model import ModelRequest
+from ropewalk.types import AgentInput, ContentBlock, Message
 
 _FORMS = "a str, a list of content blocks, a list of messages, or None to go on with the history"
 
@@ -68,3 +71,14 @@ def _resume(prompt: dict[str, Any]) -> tuple[Message, ...]:
     raise InvalidPromptError(
         f"the prompt is a dict with {', '.join(keys) or 'no keys'}: Input prompt must be of type {_FORMS}"
     )
+
+
+def with_user_blocks(request: ModelRequest, blocks: Sequence[ContentBlock]) -> ModelRequest:
+    """The request with blocks at the end of its last user message, or in a new one behind the assistant's."""
+    messages = list(request.messages)
+    if messages and messages[-1]["role"] == "user":
+        messages[-1] = {**messages[-1], "content": [*messages[-1]["content"], *blocks]}
+    else:
+        messages.append({"role": "user", "content": list(blocks)})
+
+    return replace(request, messages=messages)
