@@ -22,8 +22,11 @@ def main(model: Any = "local", ask: Callable[[str], str] = input) -> AgentResult
     agent = Agent(model=model, tools=[delete_file], interventions=[HumanInTheLoop()])
     result = agent("Delete the file notes.txt.")
     while result.stop_reason == "interrupt":
-        answers = [{"interruptId": each.id, "response": ask(f"{each.reason} ")} for each in result.interrupts]
-        result = agent([{"interruptResponse": answer} for answer in answers])
+        answers: Any = []
+        for each in result.interrupts or ():
+            answers.append({"interruptResponse": {"interruptId": each.id, "response": ask(f"{each.reason} ")}})
+
+        result = agent(answers)
 
     return result
 

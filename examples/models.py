@@ -17,7 +17,7 @@ def main(model: Any = "bedrock:us.amazon.nova-lite-v1:0", spare: Any = "local") 
     limits = {"requests_per_minute": 60, "tokens_per_minute": 100_000}
     agent = Agent(model=model, plugins=[("fallback", fallback), ("rate-limit", limits)])
     result = agent("Name one use of rope.")
-    print(f"(answered by {result.state.get('fallback', {}).get('model', 'the first model')})")
+    print(f"(answered by {result.state['fallback']['model']})")
     return result
 
 

@@ -2,8 +2,8 @@
 
     python examples/survive_kill.py; python examples/survive_kill.py
 
-The first process kills itself, as `kill -9` would, while it ships. The second one finds the session and goes on: the
-charge is not repeated, and the model is told that nobody knows whether the parcel left.
+The first process kills itself while it ships, as `kill -9` would. The second one finds the session and goes on: the
+order is not looked up again, and the model is told that nobody knows whether the parcel left.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ from typing import Any
 from ropewalk import Agent, FileSessionManager, tool
 
 FOLDER = Path("example-sessions")
-SYSTEM_PROMPT = "You run a shop. Charge first, then ship, one tool at a time. Then tell in one sentence what happened."
 
 
 @tool
-def charge(amount: int) -> str:
-    """Charge an amount in dollars to the customer's card."""
-    print(f"(charging {amount})", flush=True)
-    return "charged"
+def look_up_order(number: int) -> str:
+    """Look up an order: what to ship, and to whom."""
+    print(f"(looking up order {number})", flush=True)
+    return "item: blue rope, to: Ada"
 
 
 @tool
-def ship(item: str) -> str:
-    """Ship an item to the customer."""
-    print(f"(shipping {item}, and the power goes)", flush=True)
+def ship(item: str, to: str) -> str:
+    """Ship an item to a customer."""
+    print(f"(shipping {item} to {to}, and the power goes)", flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
     return "shipped"
 
@@ -37,8 +36,8 @@ def ship(item: str) -> str:
 def main(model: Any = "local", folder: Path = FOLDER) -> Agent:
     """Starts the run, or goes on with the one that broke off."""
     manager = FileSessionManager(session_id="order-7", storage_dir=folder)
-    agent = Agent(model=model, system_prompt=SYSTEM_PROMPT, tools=[charge, ship], session_manager=manager)
-    agent(None if agent.messages else "A customer buys a rope for 3 dollars.")
+    agent = Agent(model=model, tools=[look_up_order, ship], session_manager=manager)
+    agent(None if agent.suspension else "Look up order 7, then ship it.")
     return agent
 
 

@@ -102,6 +102,7 @@ sys.path.insert(0, {tests!r})
 from kernel_fakes import *
 from ropewalk import Agent
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started with it ignored
 is_ready = threading.Event()
 
 def ready():

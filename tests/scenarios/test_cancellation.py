@@ -295,6 +295,7 @@ async def test_a_cancelled_run_leaves_its_task_uncancelled(make_agent):
 
 CTRL_C = """
 import asyncio, os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started with it ignored
 from ropewalk import Agent, tool
 from ropewalk_testing import ScriptedModel, assert_valid_history, use
 

@@ -7,6 +7,7 @@ import gc
 import threading
 import tracemalloc
 import weakref
+from itertools import pairwise
 
 import pytest
 
@@ -53,13 +54,13 @@ async def test_a_thousand_runs_cost_no_lasting_memory():
     await runs(200)
     tracemalloc.start()
     try:
-        start = await runs(100)
-        grown = await runs(1000) - start
+        marks = [await runs(count) for count in (100, 500, 500, 500)]
+        grown = min(after - before for before, after in pairwise(marks))  # other threads of the process allocate too
     finally:
         tracemalloc.stop()
 
     assert len(agent.messages) == 4
-    assert grown < 1000 * 20, f"{grown / 1000:.0f} bytes stay for each run"
+    assert grown < 500 * 20, f"{grown / 500:.0f} bytes stay for each run"
 
 
 def test_a_thousand_blocking_runs_leave_no_threads_or_objects_behind():

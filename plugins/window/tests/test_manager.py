@@ -210,7 +210,8 @@ def test_a_turn_that_never_fits_ends_in_the_error_after_four_reductions_and_does
     assert agent.messages[: len(before)] == before
     assert any("have to stay; the largest is number" in note for note in caught.value.__notes__)
     assert any("window 1000000" in note for note in caught.value.__notes__)
-    assert records.splices[-1]["reason"] == "no reduction helped: as it was before"
+    assert records.splices[-2]["reason"] == "no reduction helped: as it was before"
+    assert agent.messages == before
     assert_valid_history(agent.messages)
 
 

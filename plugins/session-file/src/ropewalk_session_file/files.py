@@ -53,7 +53,7 @@ class Explained:
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         if isinstance(error, OSError):
-            advice = _ADVICE.get(error.errno or 0, "see to it, then call the agent again")
+            advice = _ADVICE.get(error.errno or 0, "see that the folder can be used, or choose another storage_dir")
             raise SessionException(
                 f"{self._path} cannot be {self._doing} ({error.strerror or error}): {advice}"
             ) from error

@@ -139,5 +139,5 @@ def _explained(done: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        advice = _ADVICE.get(error.errno or 0, "see to it")
+        advice = _ADVICE.get(error.errno or 0, "see that the folder is there and can be used, or choose another one")
         raise StorageError(f"{path} cannot be {done} ({error.strerror or error}): {advice}") from error

@@ -39,7 +39,7 @@ def find(name: str, asked: str) -> Installed:
     installed = registry().installed
     raise PluginError(
         f"{asked}: there is no plugin {name!r}: {did_you_mean(name, {*installed, *KNOWN_PLUGINS})}"
-        f"installed are {', '.join(installed) or 'none'}"
+        f"installed are {', '.join(installed) or 'none'}: correct the name, or install the package that brings it"
     )
 
 

@@ -47,7 +47,8 @@ def resolve_model(agent: Agent, spec: str | None) -> Model:
     model = agent.hooks.with_plugin(owner).provide_model(spec, agent)
     if model is None:
         raise UnknownModelError(
-            f"{wanted}: the provider {provider!r} does not know this model: check the id in its documentation"
+            f"{wanted}: the provider {provider!r} does not know this model: check the id in its documentation, or put "
+            f"another provider before it, as in 'litellm:openai/gpt-4o' (known: {', '.join(_known())})"
         )
 
     return model
@@ -65,9 +66,13 @@ def _is_provider(name: str) -> bool:
 
 def _no_default(wanted: str) -> MissingPluginError:
     distribution = PARAMETERS[f"model.{_DEFAULT_PROVIDER}"]
-    known = sorted(name.removeprefix("model.") for name in PARAMETERS if name.startswith("model."))
     hint = (
         f"pip install {distribution}, or name another provider as in model='local:qwen2.5-coder-1.5b' "
-        f"(known: {', '.join(known)}), or set ROPEWALK_MODEL"
+        f"(known: {', '.join(_known())}), or set ROPEWALK_MODEL"
     )
     return MissingPluginError(wanted, distribution, hint=hint)
+
+
+def _known() -> list[str]:
+    """The providers of this repository, installed or not."""
+    return sorted(name.removeprefix("model.") for name in PARAMETERS if name.startswith("model."))
