@@ -129,9 +129,10 @@ def kernel(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 @nox.parametrize("package", FOLDERS[1:], ids=[folder.split("/")[1] for folder in FOLDERS[1:]])
 def alone(session: nox.Session, package: str) -> None:
-    """The tests of one plugin, with the kernel and that plugin only."""
+    """The tests of one plugin, with the kernel and that plugin only; the long ones run with `everything`."""
     install_alone(session, package)
-    session.run("python", "-m", "pytest", *SPREAD, package, *session.posargs, **SHARED_OPTIONS)
+    chosen = session.posargs or ["-m", "not long and not model"]
+    session.run("python", "-m", "pytest", *SPREAD, package, *chosen, **SHARED_OPTIONS)
 
 
 @nox.session(requires=["build"])

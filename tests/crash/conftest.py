@@ -10,9 +10,12 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def sample():
-    """How many kills a slow store is put to: 60, or all (`nox -s crash`)."""
-    return None if os.environ.get("ROPEWALK_CRASH") == "all" else 60
+def sample(request):
+    """How many kills a slow store is put to: all with `nox -s crash`, 60 with --services, else a few."""
+    if os.environ.get("ROPEWALK_CRASH") == "all":
+        return None
+
+    return 60 if request.config.getoption("--services") else 15
 
 
 def _fixtures_of(plugin):

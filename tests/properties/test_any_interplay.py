@@ -70,7 +70,7 @@ class Outcomes:
 # -- what is drawn -------------------------------------------------------------------------------------------------
 
 MANAGERS = {
-    "none": lambda: {},
+    "none": dict,
     "small window": lambda: {"conversation_manager": SlidingWindowConversationManager(window_size=3, per_turn=True)},
     "summaries": lambda: {
         "conversation_manager": SummarizingConversationManager(

@@ -12,6 +12,8 @@ from ropewalk_session_file import FileLogStore, files
 from ropewalk_session_file.place import Place
 from ropewalk_testing import StoreConformance
 
+pytestmark = pytest.mark.long
+
 
 class _FileStore(StoreConformance):
     durability = "process"

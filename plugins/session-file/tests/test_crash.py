@@ -10,7 +10,7 @@ from ropewalk.kits.sessions.retention import Retention
 from ropewalk_session_file import FileLogStore
 from ropewalk_testing import crash
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"), pytest.mark.long]
 
 
 def open_store(folder):

@@ -9,6 +9,8 @@ import pytest
 from ropewalk_session_s3 import S3LogStore
 from ropewalk_testing import StoreConformance
 
+pytestmark = pytest.mark.long
+
 
 class TestS3(StoreConformance):
     processes_write = 20

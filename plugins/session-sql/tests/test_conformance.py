@@ -10,6 +10,8 @@ import pytest
 from ropewalk_session_sql import SQLLogStore
 from ropewalk_testing import StoreConformance
 
+pytestmark = pytest.mark.long
+
 
 class Ours(StoreConformance):
     processes_write = 200

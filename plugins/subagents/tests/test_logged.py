@@ -15,6 +15,8 @@ from ropewalk.kits.log.records import Record
 from ropewalk.kits.snapshot import Snapshot
 from ropewalk_testing import ScriptedModel, assert_valid_history, use
 
+pytestmark = pytest.mark.long
+
 STEPS = 12
 
 

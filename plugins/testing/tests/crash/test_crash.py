@@ -18,6 +18,8 @@ from ropewalk.kits.sessions.retention import Retention
 from ropewalk_testing import crash
 from ropewalk_testing.crash.judging import Case, known_of, problems
 
+pytestmark = pytest.mark.long
+
 spec = importlib.util.spec_from_file_location(
     "line_store", pathlib.Path(__file__).parents[1] / "stores" / "line_store.py"
 )
