@@ -11,7 +11,7 @@ import weakref
 import pytest
 from kernel_fakes import FakeModel, FakeTool, LoopingModel, collect, make_plugin, parallel, problems, use
 
-from ropewalk import Agent, HistoryError, ModelError
+from ropewalk import Agent, HistoryError, ModelError, ToolDefinitionError
 
 
 class HookError(Exception):
@@ -251,3 +251,14 @@ def test_messages_are_read_only_during_a_run_and_for_others_afterwards():
     assert "while the agent runs" in str(agent.messages[2])
     assert problems(agent.messages) == []
     assert "fine" in str(agent.messages[4])
+
+
+@pytest.mark.parametrize("entries", [FakeTool("t"), "path.py"], ids=["tool", "text"])
+def test_one_tool_that_is_no_list_is_refused_with_a_sentence(entries):
+    with pytest.raises(ToolDefinitionError, match="pass a list"):
+        Agent(model=FakeModel(), tools=entries)
+
+
+def test_a_state_that_is_no_dict_is_refused_with_a_sentence():
+    with pytest.raises(ValueError, match="give a dict with text keys"):
+        Agent(model=FakeModel(), state=3)

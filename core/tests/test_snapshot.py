@@ -132,3 +132,14 @@ async def test_a_running_agent_is_neither_captured_nor_replaced():
     release.set()
     await run
     assert agent.take_snapshot(preset="session").data["messages"] == agent.messages
+
+
+def test_what_to_dict_gave_is_loaded_as_it_is():
+    agent = used_agent()
+    other = Agent(model=FakeModel())
+
+    other.load_snapshot(json.loads(json.dumps(agent.take_snapshot(preset="session").to_dict())))
+
+    assert other.messages == agent.messages
+    with pytest.raises(SnapshotException, match="a snapshot is a dict"):
+        other.load_snapshot({"messages": []})

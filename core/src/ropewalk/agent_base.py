@@ -228,14 +228,15 @@ class AgentBase:
         }
         return capture(readers, fields_of(preset, include, exclude), app_data)
 
-    def load_snapshot(self, snapshot: Snapshot) -> None:
-        """Restores the fields that a snapshot holds; others stay.
+    def load_snapshot(self, snapshot: Snapshot | dict[str, Any]) -> None:
+        """Restores the fields that a snapshot holds, or its `to_dict()`; others stay.
 
         Raises:
             SnapshotException: It is of another version, or the agent runs.
             ResumeError: The paused run in it was changed, or is of another version.
         """
         self._check_idle("loaded")
+        snapshot = snapshot if isinstance(snapshot, Snapshot) else Snapshot.from_dict(snapshot)
         check(snapshot)
         data = unpacked(snapshot.to_dict()["data"])
         paused = data.get("suspension")

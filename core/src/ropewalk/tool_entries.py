@@ -21,6 +21,9 @@ def collect_tools(agent: Agent, entries: Iterable[Any]) -> Iterator[Tool]:
         ToolDefinitionError: An entry is no tool and no plugin makes one of it.
         MissingPluginError: An entry is a string and the plugin that loads tools is not active.
     """
+    if is_tool(entries) or isinstance(entries, str):
+        raise ToolDefinitionError(f"tools={entries!r:.80} is one entry: pass a list of them")
+
     for entry in entries:
         if is_tool(entry):
             yield entry

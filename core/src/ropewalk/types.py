@@ -6,6 +6,7 @@ model plugin translates to and from.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 Role: TypeAlias = Literal["user", "assistant"]
@@ -143,7 +144,7 @@ StreamEvent: TypeAlias = dict[str, Any]
 * `redactContent` `{"redactUserContentMessage": str, "redactAssistantContentMessage": str}` (either or both)
 """
 
-AgentInput: TypeAlias = str | list[ContentBlock] | list[Message] | dict[str, Any] | None
+AgentInput: TypeAlias = str | Sequence[Mapping[str, Any]] | Mapping[str, Any] | None
 """What an agent can be called with: a text, content blocks, messages, a resume payload, or None (go on)."""
 
 Effect: TypeAlias = Literal["pure", "idempotent", "irreversible"]

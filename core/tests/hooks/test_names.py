@@ -53,3 +53,8 @@ def test_any_other_name_is_an_attribute_error():
 def test_every_name_leads_to_a_known_plugin():
     assert {distribution for _, distribution in NAMES.values()} <= set(KNOWN_PLUGINS.values())
     assert NAMES["FileSessionManager"] == ("ropewalk_session_file", "ropewalk-session-file")
+
+
+def test_a_name_that_is_nearly_one_is_answered_with_that_one():
+    with pytest.raises(AttributeError, match=r"did you mean FileSessionManager\?"):
+        resolve("FileSesionManager")

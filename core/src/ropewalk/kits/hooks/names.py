@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from collections.abc import Mapping
 from typing import Any, Final
@@ -59,7 +60,10 @@ def resolve(name: str) -> Any:
         PluginError: The installed version of the plugin does not have it.
     """
     if name not in NAMES:
-        raise AttributeError(f"module 'ropewalk' has no attribute {name!r}")
+        near = difflib.get_close_matches(name, NAMES, 1)
+        raise AttributeError(
+            f"module 'ropewalk' has no attribute {name!r}" + (f": did you mean {near[0]}?" if near else "")
+        )
 
     module_name, distribution = NAMES[name]
     try:
