@@ -451,7 +451,7 @@ class Caller:
 
     async def reopened(self) -> None:
         """Another process finds what this one has left."""
-        before, safe = face(self.agent), self.safe
+        before, safe = face(self.agent), self.safe and self.agent.log is not None
         with contextlib.suppress(*() if safe else (ExceptionGroup,)):
             await self.agent.aclose()
 
@@ -513,7 +513,11 @@ class Caller:
         assert len(set(world.done)) == len(world.done), f"a tool has run to its end twice: {world.done}"
         assert_valid_history(list(agent.history.view()), open_tail=agent.suspension is not None)
         found = self.store.read(KEY) if self.safe else None
-        if found is not None and agent.log.agrees and not agent.log.changes:
+        pause = agent.suspension
+        if found is None or (pause is not None and pause.kind == "crash"):
+            return
+
+        if agent.log is not None and agent.log.agrees and not agent.log.changes:
             log = fold(LogState(), found.records)
             told = log.pause.to_dict() if log.pause is not None else None
             cells = {name: cell for name, cell in log.cells.items() if cell}
