@@ -222,3 +222,12 @@ def test_wrong_options_are_refused_by_name(options, match):
 
 def test_the_plugin_can_be_made_without_options():
     assert RateLimitPlugin().name == "rate-limit"
+
+
+def test_a_plugin_without_any_limit_says_so(caplog):
+    Agent(model=ScriptedModel(["hi"]), plugins=["rate-limit"], callback_handler=None)
+
+    assert "no limit: give requests_per_minute" in caplog.text
+    caplog.clear()
+    Agent(model=ScriptedModel(["hi"]), plugins=[("rate-limit", {"requests_per_minute": 9})], callback_handler=None)
+    assert caplog.text == ""

@@ -24,7 +24,7 @@ def test_sessions_are_listed_with_their_agents_and_their_size(ada):
     head, first, second, _, total = result.stdout.splitlines()
     assert head.split() == ["SESSION", "AGENT", "SIZE", "CHANGED"]
     assert (first.split()[:2], second.split()[:2]) == (["ada", "default"], ["ada", "helper"])
-    assert total.startswith("1 sessions, ")
+    assert total.startswith("1 session, ")
     assert sum(each["size"] for each in ada.json("sessions", "list")) > 1000
 
 

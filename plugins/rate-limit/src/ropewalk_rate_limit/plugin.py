@@ -64,6 +64,15 @@ class RateLimitPlugin:
         self._rates = dict(chosen.models)
 
     @hookimpl
+    def on_agent_ready(self, agent: Agent) -> None:
+        """Says so when there is nothing to keep to."""
+        if self._rate.is_none and not self._rates:
+            logger.warning(
+                "agent %r has rate-limit and no limit: give requests_per_minute, tokens_per_minute or models",
+                agent.name,
+            )
+
+    @hookimpl
     async def around_invocation(
         self,
         invocation: Invocation,

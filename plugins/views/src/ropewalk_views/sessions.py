@@ -56,7 +56,8 @@ def list_(store: str | None, as_json: bool) -> None:
         for line in table(("SESSION", "AGENT", "SIZE", "CHANGED"), rows):
             say(line)
 
-        say(f"\n{len({i.key.session_id for i in found})} sessions, {_bytes(sum(i.size for i in found))}")
+        count = len({i.key.session_id for i in found})
+        say(f"\n{count} session{'' if count == 1 else 's'}, {_bytes(sum(i.size for i in found))}")
 
 
 @sessions.command()
