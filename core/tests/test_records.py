@@ -161,3 +161,14 @@ def test_edits_and_undone_inputs_are_records_too():
     assert undone["plugin"] == "kernel"
     assert records[-1].kind == "run_ended"
     assert records[-1].data["stop_reason"] == "error: ValueError"
+
+
+def test_a_direct_call_that_is_not_recorded_is_not_in_the_log():
+    agent, records, _ = logged("hi", messages=[{"role": "user", "content": [{"text": "before"}]}])
+
+    agent.tool.t(record_direct_tool_call=False)
+    assert records == []
+    agent("go")
+
+    assert records[0].kind == "snapshot_loaded"
+    assert fold(LogState(), records).messages == agent.messages

@@ -517,7 +517,8 @@ class Caller:
         if found is None or (pause is not None and pause.kind == "crash"):
             return
 
-        if agent.log is not None and agent.log.agrees and not agent.log.changes:
+        behind = agent.log is None or not agent.log.agrees or agent.log.changes or agent.log.unwritten is not None
+        if not behind:
             log = fold(LogState(), found.records)
             told = log.pause.to_dict() if log.pause is not None else None
             cells = {name: cell for name, cell in log.cells.items() if cell}

@@ -68,6 +68,9 @@ async def _call(agent: Agent, tool: Tool, given: dict[str, Any], override: str |
     history = agent.history if recorded else History()
     run = Run(agent, CallOptions(None, {}), agent.hooks, history, None)
     run.direct = True
+    if not recorded:
+        run.journal = None  # no part of the agent's log either
+
     if recorded and not agent.claim(run):
         raise ConcurrencyException(
             f"agent {agent.name!r} is busy, and a direct call of {tool.tool_name!r} would be recorded in the middle of "
