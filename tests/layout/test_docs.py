@@ -41,3 +41,17 @@ def test_every_hook_stands_in_the_architecture_page(root):
     text = (root / "docs" / "architecture.md").read_text()
     assert hooks
     assert {hook for hook in hooks if f"`{hook}`" not in text} == set()
+
+
+def test_the_architecture_page_lists_every_module_of_the_kernel_and_every_kit(root):
+    kernel = root / "core" / "src" / "ropewalk"
+    text = (root / "docs" / "architecture.md").read_text()
+    tables = text[text.index("| part of the kernel |") : text.index("## Hooks")]
+    named = {name.rstrip("/") for name in re.findall(r"`([^`]+)`", tables)}
+
+    def modules(folder, prefix=""):
+        entries = [*folder.glob("*.py"), *(path.parent for path in folder.glob("*/__init__.py"))]
+        return {prefix + path.stem for path in entries if not path.stem.startswith("__")}
+
+    wanted = modules(kernel) | modules(kernel / "loop", "loop/") | modules(kernel / "kits", "kits/")
+    assert named == wanted - {"loop", "kits"}

@@ -1,4 +1,4 @@
-"""Whatever an agent is made of, and however its runs pause, fail, are cancelled or cut off: nothing is lost or paid twice.
+"""Whatever an agent is made of and however its runs pause, fail or are cut off: nothing is lost or done twice.
 
 Each example draws an agent, what its model says, what its hooks do, and what its caller does with it. Longer hunts:
 `ROPEWALK_EXAMPLES=20000`.
@@ -55,7 +55,7 @@ class Form(BaseModel):
     name: str
 
 
-class Unlucky(RuntimeError):
+class UnluckyError(RuntimeError):
     """What hooks raise here."""
 
 
@@ -63,7 +63,7 @@ class Outcomes:
     """What a call may raise in this test."""
 
     REFUSED = (ResumeError, InvalidPromptError, ConcurrencyException, MissingPluginError)
-    FAILED = (Unlucky, ModelError, MaxTokensReachedException, StructuredOutputException, SessionException)
+    FAILED = (UnluckyError, ModelError, MaxTokensReachedException, StructuredOutputException, SessionException)
     ALL = (*REFUSED, *FAILED)
 
 
@@ -84,8 +84,10 @@ POINTS = ["invocation", "model", "tools", "call"]
 TOOLS = ["plain", "pure", "slow", "asks", "asks_late", "fails", "remembers", "big", "helper", "keeper"]
 TURNS = ["text", "tools", "tools", "tools", "throttle", "overflow", "error", "cut", "max_tokens", "redact", "form"]
 LUCK = ["pass"] * 8 + ["raise before", "raise after", "again", "deny", "end the turn", "cancel", "ask", "ask after"]
-DEEDS = ["prompt", "prompt", "cancel", "stop", "leave", "some answers", "wrong answers", "reopen", "crash", "cut", "cut",
-         "direct call", "two at once", "failing write", "snapshot", "state"]  # fmt: skip
+DEEDS = [
+    "prompt", "prompt", "cancel", "stop", "leave", "some answers", "wrong answers", "reopen", "crash", "cut", "cut",
+    "direct call", "two at once", "failing write", "snapshot", "state",
+]  # fmt: skip
 
 FEATURES = st.fixed_dictionaries(
     {
@@ -219,7 +221,7 @@ class Hooks:
         quiet = run.direct or run.history is not agent.history
         luck = world.luck.pop() if world.luck else "pass"
         if luck == "raise before":
-            raise Unlucky(point)
+            raise UnluckyError(point)
 
         if luck == "cancel":
             agent.cancel()
@@ -233,7 +235,7 @@ class Hooks:
             outcome = await call_next(subject)
 
         if luck == "raise after":
-            raise Unlucky(point)
+            raise UnluckyError(point)
 
         if not quiet and not run.interrupts and (point in world.features["asks after"] or luck == "ask after"):
             self.ask(f"after {point} {place}{run.cycle}", run)
@@ -350,6 +352,8 @@ async def left_early(events: Any, most: int) -> Any:
             if most < 0 or "result" in event:
                 return event.get("result")
 
+    return None
+
 
 class Caller:
     """Does things with an agent, and looks at what came of each."""
@@ -366,38 +370,16 @@ class Caller:
         }
 
     async def act(self, deed: str, number: int) -> None:
-        agent = self.agent
-        prompt = next_prompt(agent) if agent.suspension else f"p{next(self.world.prompts)}"
+        """Does one thing, by its name in `DEEDS`."""
         if deed in ("prompt", "cancel", "stop", "leave"):
-            await self.call(prompt, deed, number)
-        elif deed == "some answers" and agent.suspension:
-            await self.call(next_prompt(agent, 1), "prompt", 0)
-        elif deed == "wrong answers":
-            await self.refused(number)
-        elif deed == "reopen":
-            await self.reopened()
-        elif deed == "crash":
-            await self.crashed(prompt, number)
-        elif deed == "cut":
-            await self.cut(number)
-        elif deed == "direct call":
-            with contextlib.suppress(RuntimeError, *Outcomes.FAILED):  # paused; unlucky
-                agent.tool.plain(record_direct_tool_call=bool(number % 2))
-        elif deed == "two at once":
-            await asyncio.gather(
-                self.call(prompt, "prompt", 0), self.call("p, too", "prompt", 0), return_exceptions=True
-            )
-        elif deed == "failing write":
-            self.store.fails = "before" if number % 2 else "after"
-            self.safe = False
-            await self.call(prompt, "prompt", 0)
-            self.store.fails = None
-        elif deed == "snapshot":
-            await self.elsewhere()
-        elif deed == "state":
-            agent.state.set(f"k{number}", number)
+            await self.call(self.prompt(), deed, number)
+        else:
+            await getattr(self, deed.replace(" ", "_"))(number)
 
         self.look()
+
+    def prompt(self) -> Any:
+        return next_prompt(self.agent) if self.agent.suspension else f"p{next(self.world.prompts)}"
 
     async def call(self, prompt: Any, way: str, steps: int) -> Any:
         """Calls the agent in some way; what it may raise is returned."""
@@ -435,7 +417,27 @@ class Caller:
 
         raise AssertionError(f"it does not come to rest: {self.agent.suspension}")
 
-    async def refused(self, number: int) -> None:
+    async def some_answers(self, _: int) -> None:
+        if self.agent.suspension:
+            await self.call(next_prompt(self.agent, 1), "prompt", 0)
+
+    async def direct_call(self, number: int) -> None:
+        with contextlib.suppress(RuntimeError, *Outcomes.FAILED):  # paused; unlucky
+            self.agent.tool.plain(record_direct_tool_call=bool(number % 2))
+
+    async def two_at_once(self, _: int) -> None:
+        both = self.call(self.prompt(), "prompt", 0), self.call("p, too", "prompt", 0)
+        await asyncio.gather(*both, return_exceptions=True)  # in a run beside another one nobody can be asked
+
+    async def failing_write(self, number: int) -> None:
+        self.store.fails, self.safe = "before" if number % 2 else "after", False
+        await self.call(self.prompt(), "prompt", 0)
+        self.store.fails = None
+
+    async def state(self, number: int) -> None:
+        self.agent.state.set(f"k{number}", number)
+
+    async def wrong_answers(self, number: int) -> None:
         """A wrong resume is refused, and nothing has happened."""
         stray = {"interruptResponse": {"interruptId": "nobody's", "response": 1}}
         pause = self.agent.suspension
@@ -449,7 +451,7 @@ class Caller:
         assert isinstance(outcome, Outcomes.REFUSED), outcome
         assert (face(self.agent), self.store.lines(), len(self.world.begun)) == (before, lines, begun)
 
-    async def reopened(self) -> None:
+    async def reopen(self, _: int = 0) -> None:
         """Another process finds what this one has left."""
         before, safe = face(self.agent), self.safe and self.agent.log is not None
         with contextlib.suppress(*() if safe else (ExceptionGroup,)):
@@ -458,9 +460,9 @@ class Caller:
         self.agent, self.safe = build(self.world, self.store), True
         assert not safe or face(self.agent) == before
 
-    async def crashed(self, prompt: Any, steps: int) -> None:
+    async def crash(self, steps: int) -> None:
         """The process ends in the middle of a run; another one has what is in the store by then."""
-        run = asyncio.create_task(self.call(prompt, "prompt", 0))
+        run = asyncio.create_task(self.call(self.prompt(), "prompt", 0))
         for _ in range(steps):
             await asyncio.sleep(0)
 
@@ -493,7 +495,7 @@ class Caller:
 
         return store
 
-    async def elsewhere(self) -> None:
+    async def snapshot(self, _: int) -> None:
         """A snapshot goes on in an agent that knows nothing else."""
         if self.agent.messages.before_edit is None:
             snapshot = self.agent.take_snapshot(preset="session").to_dict()
@@ -565,7 +567,7 @@ def test_nothing_is_lost_or_done_twice_whatever_happens_to_a_run(features, said,
             await caller.act(deed, number)
 
         await caller.to_rest()
-        await caller.reopened()
+        await caller.reopen()
         caller.look()
         await caller.agent.aclose()
 

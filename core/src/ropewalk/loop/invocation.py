@@ -15,6 +15,7 @@ from ropewalk.kits.calls.verdicts import Refuse
 from ropewalk.kits.events import RunEnded, RunFailed, RunStarted, StructuredOutputFilled
 from ropewalk.kits.hooks.policy import policy_digest
 from ropewalk.kits.json_values import unpacked
+from ropewalk.kits.log.records import BESIDE
 from ropewalk.kits.messages.differences import Mark
 from ropewalk.kits.messages.prompt import prompt_messages
 from ropewalk.kits.messages.rules import NEVER_STARTED, checked_message
@@ -72,7 +73,7 @@ async def _beside(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     head, run.history = run.history, run.history.branch()
     base = list(run.history.messages)
     first = agent.log.journal if agent.log is not None else None
-    run.journal = first.nested(run.id, f"beside {run.id}") if first is not None else None
+    run.journal = first.nested(run.id, f"{BESIDE}{run.id}") if first is not None else None
     agent.join(run)
     try:
         return await _admitted(run, messages)
@@ -181,6 +182,10 @@ def _check_there_is_input(run: Run, messages: tuple[Message, ...]) -> None:
 
 async def _close_after(run: Run, error: BaseException) -> None:
     """Leaves a valid history and a complete log behind a run that failed."""
+    before = run.agent.suspension if run.paused is not None and _waits(run) else None
+    if before is not None and run.journal:  # the run's own run_suspended may be written already: this one counts
+        run.journal.add("run_suspended", before.to_dict())
+
     run.paused = None
     if not _waits(run):
         close_open(run, CANCELLED_BEFORE if isinstance(error, asyncio.CancelledError) else NEVER_STARTED)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-from ropewalk.kits.log.records import Record
+from ropewalk.kits.log.records import BESIDE, Record
 from ropewalk.kits.suspension import Effect, Suspension
 
 
@@ -82,6 +82,9 @@ class LogState:
         self.records += 1
         if record.path:
             use_id, *deeper = record.path
+            if use_id.startswith(BESIDE):
+                return  # told to readers only: what it came to is the splice at its end
+
             self.nested.setdefault(use_id, LogState()).apply(replace(record, path=tuple(deeper)))
             return
 

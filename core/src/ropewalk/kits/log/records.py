@@ -53,6 +53,8 @@ Kind: TypeAlias = Literal[
     "run_ended",
 ]
 Path: TypeAlias = tuple[str, ...]
+BESIDE: Final = "beside "
+"""With a run's id, the first part of the path of a run beside another one; its messages come as a splice at its end."""
 Write: TypeAlias = "Callable[[list[Record]], Awaitable[None]]"
 
 
