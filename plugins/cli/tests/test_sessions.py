@@ -152,6 +152,10 @@ def test_a_run_that_waits_for_an_answer_is_gone_on_with(work):
         "the run waits for answers in session 'my run': ropewalk resume 'my run' --answer ID=JSON goes on with it"
     )
 
+    result = work.run("run", "--agent", "some.py:asks", "--session", "my run", "Something else.")
+    assert result.exit_code == 2
+    assert "waits for answers and takes no prompt: `ropewalk resume my run`" in result.stderr
+
     result = work.run("resume", "my run", "--agent", "some.py:asks")
     assert result.exit_code == 2
     assert "session 'my run' waits for answers: give --answer ID=JSON for" in result.stderr

@@ -14,6 +14,7 @@ import click
 
 from ropewalk import hookimpl
 from ropewalk.errors import MaxTokensReachedException
+from ropewalk.kits.suspension import ResumeTypeError
 from ropewalk_cli.approving import approve_option, approving
 from ropewalk_cli.display import Display, JsonDisplay, TextDisplay
 from ropewalk_cli.exits import Exit, exit_of, report
@@ -115,6 +116,12 @@ def run(
             result = _run(options, asked, display, snapshot, manager)
     except (click.ClickException, BrokenPipeError):
         raise
+    except ResumeTypeError as error:
+        display.failed(error)
+        raise click.UsageError(
+            f"session {session!r} waits for answers and takes no prompt: `ropewalk resume {session}`, with the options "
+            "of the run, asks for them, or takes --answer ID=JSON"
+        ) from error
     except MaxTokensReachedException as error:
         display.failed(error)
         report(error)
