@@ -6,7 +6,17 @@ import pytest
 from kernel_fakes import FakeModel, FakeTool, make_plugin, problems, use
 
 from ropewalk import Agent
+from ropewalk.kits.calls.edits import HistoryEdit
 from ropewalk.kits.calls.invocation import REENTRANT
+from ropewalk.kits.messages.history import History
+
+
+def user(text):
+    return {"role": "user", "content": [{"text": text}]}
+
+
+def assistant(text):
+    return {"role": "assistant", "content": [{"text": text}]}
 
 
 def said(agent):
@@ -116,3 +126,35 @@ async def test_a_clone_is_initialised_by_the_plugins_like_any_agent():
     await clone.invoke_async("go")
 
     assert ready == initialised == [agent, clone]
+
+
+def test_a_branch_that_ends_while_context_plugins_have_the_list_waits_for_the_run():
+    history = History([user("a"), assistant("b")])
+    history.begin_run(None)
+    branch = history.branch()
+    base = list(branch.messages)
+    branch.add_input([user("beside")])
+    branch.add_assistant(assistant("answer"))
+    history.add_input([user("c")])
+    history.messages.locked = False  # as while manage_context is asked
+
+    history.append_block(branch, base, None)
+    assert [m["content"][0]["text"] for m in history.messages] == ["a", "b", "c"]
+    history.messages.locked = True
+    history.add_assistant(assistant("d"))
+    assert history.end_run(paused=False) is True
+
+    assert [m["content"][0]["text"] for m in history.messages] == ["a", "b", "c", "d", "beside", "answer"]
+
+
+def test_what_a_branch_has_made_of_older_messages_is_not_appended_again():
+    history = History([user("a"), assistant("b"), user("c"), assistant("d")])
+    branch = history.branch()
+    base = list(branch.messages)
+    branch.add_input([user("beside")])
+    branch.splice(HistoryEdit(branch.ids[0], branch.ids[1], (user("sum"), assistant("ok")), "shorter"), "p")
+    branch.add_assistant(assistant("answer"))
+
+    history.append_block(branch, base, None)
+
+    assert [m["content"][0]["text"] for m in history.messages] == ["a", "b", "c", "d", "beside", "answer"]

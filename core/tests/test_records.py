@@ -172,3 +172,16 @@ def test_a_direct_call_that_is_not_recorded_is_not_in_the_log():
 
     assert records[0].kind == "snapshot_loaded"
     assert fold(LogState(), records).messages == agent.messages
+
+
+def test_records_of_another_run_do_not_count_for_the_one_that_broke_off():
+    log = fold(
+        LogState(),
+        [
+            Record("r", 0, "run_started", {}),
+            Record("r", 1, "message_appended", {"id": 0, "message": {"role": "user", "content": [{"text": "x"}]}}),
+            Record("other", 0, "state_changed", {"cell": None, "key": "k", "value": 1}),
+        ],
+    )
+
+    assert (log.pause.run, log.pause.records, log.state) == ("r", 2, {"k": 1})

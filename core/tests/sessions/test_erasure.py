@@ -82,3 +82,14 @@ def test_pauses_of_the_run_lose_its_input_and_its_results():
 def test_records_of_other_paths_stay():
     inner = record(0, "message_appended", {"id": 4, "message": user({"text": "inner"})}, path=("T9",))
     assert erased([inner], REDACTION) == [inner]
+
+
+def test_what_was_erased_is_still_a_legal_message():
+    result = {"toolUseId": "T", "status": "success", "content": [{"text": "secret"}]}
+    message = {"role": "user", "content": [{"toolResult": result}, {"text": "secret"}]}
+    earlier = [Record("r", 0, "message_appended", {"id": 3, "message": message})]
+
+    (record,) = erased(earlier, Record("r", 1, "redacted", {"id": 3, "uses": ["T"]}))
+
+    content = record.data["message"]["content"]
+    assert content == [{"toolResult": {**result, "content": [{"text": "[erased]"}]}}]

@@ -79,7 +79,7 @@ async def _beside(run: Run, messages: tuple[Message, ...]) -> AgentResult:
         return await _admitted(run, messages)
     finally:
         agent.release(run)
-        head.append_block(base, run.history.messages, first)
+        head.append_block(run.history, base, first)
         await run.commit()
 
 

@@ -99,7 +99,7 @@ class LogState:
                 f"record {record.number} of run {record.run} ({record.kind}) does not fit what came before: {error!r}"
             ) from error
 
-        if self.open is not None:
+        if self.open is not None and self.open["run"] == record.run:
             self.open["records"] = record.number + 1
             self.begun = record.kind != "run_started"
 

@@ -70,6 +70,21 @@ def added(base: Sequence[Message], grown: Sequence[Message]) -> list[Message]:
     return block
 
 
+def since(born: int, ids: Sequence[int], messages: Sequence[Message]) -> list[Message]:
+    """The messages from the one with the id `born` on; when that is gone, those behind all that are older.
+
+    What managers have made of older messages meanwhile has new ids too, and is not among them.
+    """
+    older = 0
+    for place, number in enumerate(ids):
+        if number == born:
+            return list(messages[place:])
+
+        older = place + 1 if number < born else older
+
+    return list(messages[older:])
+
+
 def redacted(content: Sequence[ContentBlock], text: str) -> list[ContentBlock]:
     """A user message's content with all texts replaced; results stay the results of their uses."""
     kept: list[ContentBlock] = []

@@ -11,7 +11,7 @@ from ropewalk.kits.aio.seam import current_seam
 from ropewalk.kits.calls.edits import HistoryEdit
 from ropewalk.kits.log.records import Journal
 from ropewalk.kits.messages.chain import Chain
-from ropewalk.kits.messages.differences import Mark, added, redacted, unchanged_ends
+from ropewalk.kits.messages.differences import Mark, added, redacted, since, unchanged_ends
 from ropewalk.kits.messages.message_list import MessageList
 from ropewalk.kits.messages.repair import repaired
 from ropewalk.kits.messages.rules import (
@@ -41,6 +41,8 @@ class History:
 
     __slots__ = (
         "_blocks",
+        "_born",
+        "_busy",
         "_chain",
         "_fixes",
         "_held",
@@ -64,7 +66,8 @@ class History:
         self.tokens = TokenCount()
         self._next_id = 0
         self._chain = Chain()
-        self._held = False
+        self._held = self._busy = False
+        self._born = 0
         self._blocks: list[list[Message]] = []
         self._seen: set[str] | None = None
         self._fixes: dict[int, Message] = {}
@@ -256,12 +259,13 @@ class History:
 
         other = History()
         other._rewrite(kept)
+        other._born = other._next_id
         return other
 
-    def append_block(self, base: Sequence[Message], grown: Sequence[Message], journal: Journal | None) -> None:
+    def append_block(self, branch: History, base: Sequence[Message], journal: Journal | None) -> None:
         """Appends what a branch has added to its `base`; when a run holds this history, as soon as that ends."""
-        block = added(base, grown)
-        if self.messages.locked or self._held:
+        block = since(branch._born, branch.ids, branch.messages) or added(base, branch.messages)
+        if self._busy or self._held:
             self._blocks.append(block)
         elif block:
             self.journal = journal
@@ -278,7 +282,7 @@ class History:
         """
         self.journal = journal
         self.adopt_edits("caller", "agent.messages was edited")
-        self.messages.locked = True
+        self.messages.locked = self._busy = True
 
     def end_run(self, *, paused: bool) -> bool:
         """Unlocks the list, and appends what branches have left meanwhile; behind a pause they wait on.
@@ -287,7 +291,7 @@ class History:
             Whether something was appended.
         """
         self._detach_views()
-        self.messages.locked = False
+        self.messages.locked = self._busy = False
         self._held = paused
         blocks: list[list[Message]] = []
         if not paused:

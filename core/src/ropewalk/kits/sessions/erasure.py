@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from ropewalk.kits.log.records import Record
 from ropewalk.kits.suspension import Suspension
 from ropewalk.types import ToolResult
+
+_ERASED: Final = "[erased]"
 
 
 def redactions(records: Sequence[Record]) -> list[Record]:
@@ -40,7 +42,7 @@ def _without(record: Record, number: int, uses: set[str]) -> Record:
         return _with(record, {**data, "messages": messages})
 
     if record.kind == "tool_ended" and data["id"] in uses:
-        return _with(record, {**data, "result": {**data["result"], "content": []}})
+        return _with(record, {**data, "result": _silent(data["result"])})
 
     return record
 
@@ -68,11 +70,17 @@ def _pause(data: dict[str, Any], uses: set[str]) -> dict[str, Any]:
 
 
 def _silent(result: ToolResult) -> ToolResult:
-    return {**result, "content": []}
+    return {**result, "content": [{"text": _ERASED}]}
 
 
 def _empty(message: Any) -> Any:
-    return {**message, "content": []}
+    """The message with nothing said in it, and every result still the result of its use."""
+    kept = [
+        {"toolResult": _silent(block["toolResult"])} if "toolResult" in block else block
+        for block in message["content"]
+        if "toolResult" in block or "toolResultOf" in block
+    ]
+    return {**message, "content": kept or [{"text": _ERASED}]}
 
 
 def _with(record: Record, data: dict[str, Any]) -> Record:
