@@ -1,4 +1,4 @@
-"""Runs that are taken up again give the same steps, and take nothing from outside but through the seam (scenario A28)."""
+"""Runs that are taken up again take the same steps, and nothing from outside but through the seam (scenario A28)."""
 
 from __future__ import annotations
 
