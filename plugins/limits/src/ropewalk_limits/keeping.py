@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from ropewalk_limits.budget import Budget
 
 if TYPE_CHECKING:
-    from ropewalk import Agent, Suspension
+    from ropewalk import Agent
     from ropewalk.run import Run
 
 _CELL: Final = "limits"
@@ -49,11 +49,3 @@ def forget(run: Run) -> None:
 
     if kept(run.agent, run.id) is not None:
         run.agent.plugin_state(_CELL).delete(_KEY)
-
-
-def resumes(prompt: Any, pause: Suspension) -> bool:
-    """Whether a prompt is meant to go on with a paused run; the kernel checks whether it can."""
-    if pause.kind == "interrupt":
-        return isinstance(prompt, list)
-
-    return prompt is None or (isinstance(prompt, dict) and "checkpointResume" in prompt)

@@ -19,6 +19,7 @@ from ropewalk import (
     current_run,
     hookimpl,
 )
+from ropewalk.kits.suspension.answers import resumes
 from ropewalk_limits import keeping
 from ropewalk_limits.account import current_account, opened
 from ropewalk_limits.budget import Budget
@@ -165,7 +166,7 @@ def _kept_limits(options: CallOptions, agent: Agent) -> Mapping[str, float]:
     """The limits of the paused run that a call without limits goes on with; none when it does not."""
     pause = agent.suspension
     noted = keeping.kept(agent, pause.run) if pause is not None else None
-    if pause is None or noted is None or not keeping.resumes(options.prompt, pause):
+    if pause is None or noted is None or not resumes(options.prompt, pause):
         return {}
 
     limits: Mapping[str, float] | None = noted["limits"]

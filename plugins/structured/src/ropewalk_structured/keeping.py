@@ -53,14 +53,6 @@ def forget(run: Run) -> None:
         run.agent.plugin_state(_CELL).delete(_KEY)
 
 
-def resumes(prompt: Any, pause: Suspension) -> bool:
-    """Whether a prompt is meant to go on with a paused run; the kernel checks whether it can."""
-    if pause.kind == "interrupt":
-        return isinstance(prompt, list)
-
-    return prompt is None or (isinstance(prompt, dict) and "checkpointResume" in prompt)
-
-
 def target_to_resume(agent: Agent, pause: Suspension, given: Target | None, own: Target | None) -> Target | None:
     """The output model of a run that is to go on.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 import pydantic
 
 from ropewalk import hookimpl
+from ropewalk.kits.suspension.answers import resumes
 from ropewalk_structured import keeping
 from ropewalk_structured.aside import fill
 from ropewalk_structured.engine import MODEL, PROMPT, StructuredOutput, check_free, engine_of
@@ -72,7 +73,7 @@ class StructuredPlugin:
         engine = engine_of(agent)
         target = target_of(given[MODEL]) if MODEL in given else None
         if pause is not None:
-            if keeping.resumes(options.prompt, pause):
+            if resumes(options.prompt, pause):
                 own = engine.target if engine is not None else None
                 target = keeping.target_to_resume(agent, pause, target, own)
 

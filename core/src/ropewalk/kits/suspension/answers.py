@@ -53,6 +53,14 @@ def checked_form(prompt: Any, *, paused: bool) -> Any:
     return NO_PAYLOAD
 
 
+def resumes(prompt: Any, pause: Suspension) -> bool:
+    """Whether a prompt is meant to go on with a paused run; the kernel checks whether it can."""
+    if pause.kind == "interrupt":
+        return isinstance(prompt, list)
+
+    return prompt is None or (isinstance(prompt, dict) and _CHECKPOINT in prompt)
+
+
 def answered(pause: Suspension, prompt: Any) -> Suspension:
     """The pause with the answers of a prompt; questions without one stay open.
 
