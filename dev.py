@@ -35,7 +35,7 @@ SHIPPED_WITH_VENV: Final = {"pip", "setuptools", "wheel"}
 BUILD_TOOLS: Final = ("hatchling>=1.26", "editables>=0.5")
 
 # Each file of tests goes to one process: fixtures of a module, such as a loaded model, are then made once.
-SPREAD: Final = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile")
+SPREAD: Final = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
 
 DEMO_TOOLS: Final = "examples/repo_tools.py"
 DEMO_MODEL: Final = "local:qwen2.5-coder-1.5b"

@@ -63,7 +63,7 @@ SHOW_VERSIONS: Final = (
     "from importlib.metadata import version as v; print('pluggy', v('pluggy'), 'pydantic', v('pydantic'))"
 )
 PYTEST: Final = tools("pytest", "pytest-asyncio", "pytest-xdist", "hypothesis")
-SPREAD: Final = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile")
+SPREAD: Final = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
 
 # -- wheels ------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -83,6 +82,11 @@ class ToolCall:
     def invocation_state(self) -> dict[str, Any]:
         """The caller's own dict, by reference."""
         return self._run.invocation_state
+
+    @property
+    def direct(self) -> bool:
+        """Whether a caller asked, with `agent.tool.name(...)`, and no model."""
+        return self._run.direct
 
     @property
     def cancel_signal(self) -> CancelSignal:
@@ -183,8 +187,3 @@ def on_unknown_of(tool: Tool) -> OnUnknown:
     """What to do with a call of the tool that was started and never seen to end."""
     declared: OnUnknown | None = getattr(tool, "on_unknown", None)
     return declared or ("error_result" if effect_of(tool) == "irreversible" else "rerun")
-
-
-def never_cancelled() -> CancelSignal:
-    """A signal for calls outside a run."""
-    return threading.Event()

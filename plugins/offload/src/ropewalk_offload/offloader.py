@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from ropewalk import MissingPluginError, current_run, hookimpl
+from ropewalk import MissingPluginError, hookimpl
 from ropewalk.kits.context.folder_storage import FolderStorage
 from ropewalk.kits.context.sandbox_storage import SandboxStorage, is_sandbox
 from ropewalk.kits.context.storage import ContextStorage, MemoryStorage
@@ -115,7 +115,7 @@ class ContextOffloader:
 
         result = checked_result(result, call.tool_use)
         tokens = tokens_to_offload(result["content"])
-        if tokens <= self.max_result_tokens or call.tool_use["name"] in _RETRIEVING or _is_direct(call):
+        if tokens <= self.max_result_tokens or call.tool_use["name"] in _RETRIEVING or call.direct:
             return result
 
         if self._should_offload is not None:
@@ -211,14 +211,6 @@ class ContextOffloader:
                 )
 
         return memory
-
-
-def _is_direct(call: ToolCall) -> bool:
-    """Whether no model has asked: a direct call is a run of its own, which is never the current one."""
-    try:
-        return not call.idempotency_key.startswith(f"{current_run().id}:")
-    except RuntimeError:
-        return True
 
 
 def _storage(value: Any) -> ContextStorage | str | None:
