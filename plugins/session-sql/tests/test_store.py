@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-import multiprocessing
 import os
-import signal
+import sys
 import threading
+from asyncio.subprocess import PIPE
 
 import pytest
 
 from ropewalk.kits.log.records import Record
 from ropewalk.kits.sessions import LogKey, SessionConflictError, SessionDamagedError, SessionException
-from ropewalk_session_sql import SQLLogStore
 from ropewalk_session_sql.sqlite import SQLiteDatabase
 
 HOSTILE = [
@@ -148,28 +147,34 @@ async def test_a_lease_that_nobody_has_any_more_is_free(store, open_store, key):
     await again.release()
 
 
-def hold(url, key, ready, go):
-    async def take():
-        lease = await SQLLogStore(url).lease(key)
-        ready.set()
-        await asyncio.to_thread(go.wait, 30)
-        return lease
+HOLDER = """
+import asyncio, sys
+from ropewalk.kits.sessions import LogKey
+from ropewalk_session_sql import SQLLogStore
 
-    asyncio.run(take())
+
+async def hold():
+    lease = await SQLLogStore(sys.argv[1]).lease(LogKey(sys.argv[2], sys.argv[3]))
+    print("held", flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    return lease
+
+
+asyncio.run(hold())
+"""
 
 
 async def test_the_lease_of_a_process_that_was_killed_is_free(url, store, key):
-    context = multiprocessing.get_context("spawn")
-    ready, go = context.Event(), context.Event()
-    child = context.Process(target=hold, args=(url, key, ready, go))
-    child.start()
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", HOLDER, url, key.session_id, key.agent_id, stdin=PIPE, stdout=PIPE
+    )
     try:
-        assert ready.wait(30)
+        assert (await child.stdout.readline()).strip() == b"held"
         with pytest.raises(SessionConflictError):
             await store.lease(key)
     finally:
-        os.kill(child.pid, signal.SIGKILL)
-        child.join(30)
+        child.kill()
+        await child.communicate()
 
     for _ in range(200):  # the server notices a closed connection within moments
         try:
