@@ -120,6 +120,7 @@ async def test_closing_the_iterator_closes_the_connection(bedrock, request_of):
                 break
 
     await asyncio.to_thread(server.wait_streams_closed, 1.0)
+    assert server.open_streams == 0
 
 
 async def test_cancelling_one_stream_leaves_the_others_alone(bedrock, request_of, outcome):

@@ -131,6 +131,8 @@ def test_a_socket_that_is_closed_already_is_no_error(watched):
         wire.end()
         wire.end()
 
+    assert ours.fileno() == theirs.fileno() == -1
+
 
 def test_a_client_of_another_make_is_not_watched():
     assert not watch(object())

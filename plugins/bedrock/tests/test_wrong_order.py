@@ -7,6 +7,7 @@ import random
 import pytest
 
 from ropewalk.errors import ModelError
+from ropewalk.kits.calls.outcomes import ModelOutcome
 from ropewalk.kits.messages.assembly import Assembly
 from ropewalk_testing import turn
 from ropewalk_testing.servers import CUT, event_frame
@@ -71,7 +72,7 @@ async def test_a_shuffled_stream_is_an_answer_or_one_typed_error(bedrock, reques
     chance.shuffle(events)
     model, _ = bedrock([turn(raw=events)])
 
-    await settled(model, request_of())
+    assert isinstance(await settled(model, request_of()), ModelOutcome | ModelError)
 
 
 @pytest.mark.parametrize("odd", ODD, ids=str)
@@ -79,7 +80,7 @@ async def test_a_shuffled_stream_is_an_answer_or_one_typed_error(bedrock, reques
 async def test_an_event_of_a_wrong_shape_is_passed_over_or_one_typed_error(bedrock, request_of, odd, place):
     model, _ = bedrock([turn(raw=[*EVENTS[:place], odd, *EVENTS[place:]])])
 
-    await settled(model, request_of())
+    assert isinstance(await settled(model, request_of()), ModelOutcome | ModelError)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -111,4 +112,4 @@ WHOLE = [
 async def test_a_whole_answer_of_a_wrong_shape_is_an_answer_or_one_typed_error(bedrock, request_of, body):
     model, _ = bedrock([turn(raw=[body])], streaming=False)
 
-    await settled(model, request_of())
+    assert isinstance(await settled(model, request_of()), ModelOutcome | ModelError)
