@@ -74,10 +74,11 @@ class LineStore:
             if end != position:
                 raise SessionConflictError(f"session {key.session_id!r} ends at {end}, not at {position}")
 
-            with path.open("ab") as file:
-                if file.tell() == 0:
-                    file.write(json.dumps({"key": [key.session_id, key.agent_id], "generation": 0}).encode() + b"\n")
+            if not path.exists():
+                self._put(path, key, 0, fresh)
+                return len(fresh)
 
+            with path.open("ab") as file:
                 file.truncate(file.tell() - len(torn))
                 file.write(json.dumps(fresh).encode() + b"\n")
 
@@ -92,10 +93,7 @@ class LineStore:
             if end != position:
                 raise SessionConflictError(f"session {key.session_id!r} ends at {end}, not at {position}")
 
-            head = {"key": [key.session_id, key.agent_id], "generation": end + 1}
-            other = path.with_suffix(".new")
-            other.write_bytes(json.dumps(head).encode() + b"\n" + json.dumps(fresh).encode() + b"\n")
-            other.replace(path)
+            self._put(path, key, end + 1, fresh)
             return end + 1 + len(fresh)
 
     def logs(self, session_id=None):
@@ -138,6 +136,14 @@ class LineStore:
     def _path(self, key):
         name = hashlib.sha256(json.dumps([key.session_id, key.agent_id]).encode()).hexdigest()
         return self.folder / f"{name}.log"
+
+    @staticmethod
+    def _put(path, key, generation, records):
+        """Readers take no lock: a file gets its name when it is whole."""
+        head = {"key": [key.session_id, key.agent_id], "generation": generation}
+        other = path.with_suffix(".new")
+        other.write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in (head, records)))
+        other.replace(path)
 
     @staticmethod
     def _lines(path):
