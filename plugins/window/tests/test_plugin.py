@@ -128,6 +128,11 @@ async def test_an_agent_that_reaches_no_bound_pays_for_a_comparison(reason):
     assert await window.manage_context(Untouchable(40), reason, None) is None
 
 
+@pytest.mark.parametrize("reason", ["before_model", "after_tools"])
+async def test_while_a_run_goes_on_it_may_be_longer_than_the_window_at_no_cost(reason):
+    assert await WindowPlugin().manage_context(Untouchable(10_000), reason, None) is None
+
+
 async def test_beyond_a_bound_the_conversation_is_looked_at():
     with pytest.raises(AttributeError):  # of the agent, which is None here
         await WindowPlugin().manage_context(Untouchable(41), "after_invocation", None)

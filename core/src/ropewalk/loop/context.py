@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ropewalk.kits.calls.edits import ContextReason, ContextRequest
+from ropewalk.kits.calls.edits import ContextReason, ContextRequest, HistoryEdit
 from ropewalk.kits.messages.estimate import tokens_around
 
 if TYPE_CHECKING:
@@ -30,22 +32,26 @@ async def manage(run: Run, reason: ContextReason, error: Exception | None = None
     history = run.history
     model = run.agent.resolve_model() if reason == "before_model" else run.agent.current_model
     window = getattr(model, "context_window", None)
-    request = ContextRequest(history.messages, history.ids, lambda: count_tokens(run), window, error)
+    request = ContextRequest(history.messages, history.ids, partial(count_tokens, run), window, error)
+
+    def carry_out(plugin: str, edits: Sequence[HistoryEdit] | None) -> None:
+        history.adopt_edits(plugin, f"{reason}: agent.messages was edited")
+        for edit in edits or ():
+            history.splice(edit, plugin)
+
+        request.ids = history.ids
+
     try:
         history.messages.locked = False
-        async for plugin, edits in run.hooks.manage_context(request, reason, run.agent):
-            history.adopt_edits(plugin, f"{reason}: agent.messages was edited")
-            for edit in edits:
-                history.splice(edit, plugin)
-
-            request.ids = history.ids
+        await run.hooks.manage_context(request, reason, run.agent, take=carry_out)
     except BaseException:
         history.messages.undo()
         raise
     finally:
         history.messages.locked = True
 
-    await run.commit()
+    if run.journal:
+        await run.commit()
 
 
 async def reduce(run: Run, error: Exception) -> bool:

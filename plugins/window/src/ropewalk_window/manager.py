@@ -141,9 +141,12 @@ class SlidingWindowConversationManager(ConversationManager):
         if reason == "overflow" or self._edits_in_place:
             return False
 
-        return reason == "after_tools" or (
-            len(request.ids) <= self.window_size and self.compression_threshold is None and not self._attempts
-        )
+        if reason == "after_tools":
+            return True
+
+        measures = reason == "before_model" and self.compression_threshold is not None
+        cuts = reason == "after_invocation" or self.per_turn is not False
+        return not (measures or self._attempts or (cuts and len(request.ids) > self.window_size))
 
     async def _manage_in_place(
         self, request: ContextRequest, reason: ContextReason, agent: Agent

@@ -181,12 +181,16 @@ class Hooks:
         links = self.plan.decide_retry
         return await verbs.first(links, self.plugins, (failure, agent)) if links else None
 
-    def manage_context(self, request: ContextRequest, reason: ContextReason, agent: Agent) -> ContextEdits:
-        """Iterates over the edits that plugins propose, as pairs (plugin name, edits).
-
-        The next plugin is asked when the iteration goes on, so the caller can apply one plugin's edits before.
-        """
-        return ContextEdits(self.plan.manage_context, self.plugins, (request, reason, agent))
+    def manage_context(
+        self,
+        request: ContextRequest,
+        reason: ContextReason,
+        agent: Agent,
+        *,
+        take: Callable[[str, Sequence[HistoryEdit] | None], None],
+    ) -> Awaitable[None]:
+        """Asks for edits; `take` gets a plugin's name and what it proposes before the next plugin is asked."""
+        return verbs.each(self.plan.manage_context, self.plugins, (request, reason, agent), take)
 
     # -- tools, observation, durability --------------------------------------------------------------------------
 
@@ -260,27 +264,3 @@ class Hooks:
     ) -> Callable[[ToolCall], Awaitable[ToolResult]]:
         """The chain around one tool; `inner` itself when nobody wraps it."""
         return verbs.around(self.plan.around_tool_call, self.plugins, inner, agent)
-
-
-@final
-class ContextEdits:
-    """The proposals of `manage_context`, one plugin at a time.
-
-    A class and not an async generator: one that is left half-way runs its cleanup in another context.
-    """
-
-    __slots__ = ("_arguments", "_links", "_plugins")
-
-    def __init__(self, links: Links, plugins: tuple[Any, ...], arguments: tuple[Any, ...]) -> None:
-        self._links = iter(links)
-        self._plugins = plugins
-        self._arguments = arguments
-
-    def __aiter__(self) -> ContextEdits:
-        return self
-
-    async def __anext__(self) -> tuple[str, list[HistoryEdit]]:
-        for link in self._links:
-            return link.plugin_name, await verbs.first((link,), self._plugins, self._arguments) or []
-
-        raise StopAsyncIteration

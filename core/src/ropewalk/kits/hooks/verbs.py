@@ -105,6 +105,24 @@ async def first(links: Links, plugins: Plugins, arguments: tuple[Any, ...]) -> A
     return None
 
 
+async def each(
+    links: Links, plugins: Plugins, arguments: tuple[Any, ...], take: Callable[[str, Any], None]
+) -> None:
+    """Awaits every implementation, and hands its plugin's name and its answer to `take` before the next is asked."""
+    for link in links:
+        try:
+            answer = await link.call(plugins[link.index], *arguments)
+            if answer is not None:
+                answer = checked_answer(answer, link)
+        except Exception as error:
+            if not _tolerated(error, link, plugins):
+                raise
+
+            answer = None
+
+        take(link.plugin_name, answer)
+
+
 async def close(links: Links, plugins: Plugins, arguments: tuple[Any, ...]) -> None:
     """Awaits every implementation, whatever the others raise.
 
