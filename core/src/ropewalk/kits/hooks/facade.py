@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from ropewalk.kits.hooks import verbs
-from ropewalk.kits.hooks.blueprint import Links, Plan, blueprint, key_of
+from ropewalk.kits.hooks.blueprint import Plan, blueprint, key_of
 from ropewalk.kits.hooks.gates import pass_gates
 from ropewalk.kits.hooks.refusals import check_plugin
 from ropewalk.kits.hooks.tracing import traced
