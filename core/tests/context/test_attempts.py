@@ -27,6 +27,13 @@ def test_a_turn_that_is_over_is_forgotten():
     assert attempts.note(run, [2]).number == 1
 
 
+def test_another_cycle_of_the_run_is_another_turn():
+    attempts, run = Attempts(), Turn()
+    attempts.note(run, [1], 0)
+    later = attempts.note(run, [1, 2], 1)
+    assert (later.messages, later.number, len(attempts)) == ((1, 2), 1, 1)
+
+
 def test_nothing_outlives_its_run():
     attempts, run = Attempts(), Turn()
     attempts.note(run, [1])

@@ -108,8 +108,38 @@ async def test_context_edits_come_one_plugin_at_a_time():
     assert taken == [("a", ["A"]), ("b", None), ("c", []), ("d", ["D"])]
 
 
+@pytest.mark.parametrize(
+    ("reasons", "asked"),
+    [
+        (None, ["after_invocation", "after_tools", "before_model", "overflow"]),
+        (("overflow",), ["overflow"]),
+        ({"overflow", "before_model"}, ["before_model", "overflow"]),
+        ((), []),
+    ],
+)
+async def test_a_plugin_is_asked_for_the_reasons_that_it_names(reasons, asked):
+    class Manager:
+        name = "manager"
+        context_reasons = reasons
+
+        def __init__(self):
+            self.seen = []
+
+        @hookimpl
+        async def manage_context(self, reason):
+            self.seen.append(reason)
+
+    manager, other = Manager(), Manager()
+    other.name, other.context_reasons = "other", ["after_tools"]
+    hooks = Hooks.of([manager, other])
+    for reason in ("after_invocation", "after_tools", "before_model", "overflow"):
+        await hooks.manage_context("request", reason, None, take=lambda *_: None)
+
+    assert (manager.seen, other.seen) == (asked, ["after_tools"])
+
+
 def test_hooks_cannot_hold_an_agent():
-    assert Hooks.__slots__ == ("off", "own", "plan", "plugins")
+    assert Hooks.__slots__ == ("managers", "off", "own", "plan", "plugins")
 
 
 # -- with_plugin -----------------------------------------------------------------------------------------------------

@@ -179,6 +179,16 @@ CASES = {
     "a tier that is a list": (lambda: plugin(on_event=good, tier=["normal"]), "its tier is ['normal']", "'observer'"),
     "a name that is a list": (lambda: plugin(on_event=good, name=["mine"]), "its name is ['mine']", "letters"),
     "a bad order": (lambda: plugin(on_event=good, order="first"), "its order 'first' is no number", "order = 0"),
+    "an unknown context reason": (
+        lambda: plugin(on_event=good, context_reasons={"before_lunch"}),
+        "its context_reasons are {'before_lunch'}",
+        "name some of after_invocation, after_tools, before_model, overflow",
+    ),
+    "context reasons that are a text": (
+        lambda: plugin(on_event=good, context_reasons="overflow"),
+        "its context_reasons are 'overflow'",
+        "name some of",
+    ),
     "an order that is not a number": (lambda: plugin(on_event=good, order=math.nan), "its order nan", "order = 0"),
     "an observer in a chain": (
         lambda: plugin(tier="observer", around_tool_call=hookimpl(unmarked)),

@@ -56,7 +56,7 @@ async def manage(run: Run, reason: ContextReason, error: Exception | None = None
 
 async def reduce(run: Run, error: Exception) -> bool:
     """After an overflow: True when the context plugins made the request smaller."""
-    if not run.hooks.plan.manage_context:
+    if not run.hooks.managers["overflow"]:
         return False
 
     tokens, history = run.history.tokens, run.history

@@ -61,7 +61,7 @@ async def run_cycles(run: Run) -> AgentResult:
             result = await _tools(run)
 
         if run.position == "after_tools" and result is None:
-            if run.hooks.plan.manage_context:
+            if run.hooks.managers["after_tools"]:
                 await context.manage(run, "after_tools")
 
             run.position = "cycle"
@@ -93,7 +93,7 @@ async def _begin_cycle(run: Run) -> AgentResult | None:
     if run.followed:
         await run.emit(CycleStarted(run.cycle + 1))
 
-    if run.hooks.plan.manage_context:
+    if run.hooks.managers["before_model"]:
         await context.manage(run, "before_model")
 
     run.cycle += 1

@@ -129,7 +129,7 @@ async def _to_its_end(run: Run, messages: tuple[Message, ...]) -> AgentResult:
         result = _cancelled(run)
 
     with run.cancellation.claiming():
-        if run.hooks.plan.manage_context and run.paused is None:
+        if run.hooks.managers["after_invocation"] and run.paused is None:
             await context.manage(run, "after_invocation")
 
     _note_end(run, result.stop_reason)

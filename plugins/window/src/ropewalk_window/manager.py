@@ -192,7 +192,7 @@ class SlidingWindowConversationManager(ConversationManager):
 
     def _reduction(self, request: ContextRequest, agent: Agent) -> list[HistoryEdit]:
         messages, tokens, run = conversation(request, agent), request.tokens, current_run()
-        turn = self._attempts.note(run, messages)
+        turn = self._attempts.note(run, messages, run.cycle)
         if turn.number <= MOST_REDUCTIONS:
             aim = aim_after(turn.number, tokens, request.window)
             plan = self._reduced(messages, excess_over(aim, tokens, messages, _around(agent)), overflow=True)

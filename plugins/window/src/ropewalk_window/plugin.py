@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import pydantic
 
@@ -38,6 +38,8 @@ class WindowPlugin(SlidingWindowConversationManager):
             pin_first=chosen.pin_first,
             proactive_compression=None if share is None else {"compression_threshold": share},
         )
+        early = share is not None or self.per_turn is not False
+        self.context_reasons: Final = {"overflow", "after_invocation", *(("before_model",) if early else ())}
 
     @hookimpl
     async def manage_context(

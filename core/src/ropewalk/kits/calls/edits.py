@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from ropewalk.types import Message
 
 ContextReason: TypeAlias = Literal["before_model", "overflow", "after_tools", "after_invocation"]
+CONTEXT_REASONS: Final[frozenset[str]] = frozenset(get_args(ContextReason))
 
 
 @dataclass(frozen=True, slots=True)

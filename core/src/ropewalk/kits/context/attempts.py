@@ -16,10 +16,12 @@ class Overflow:
 
     Attributes:
         messages: The history when it did not fit for the first time.
+        cycle: Which turn of its run it is.
         number: How often it has not fitted.
     """
 
     messages: tuple[Message, ...]
+    cycle: int = 0
     number: int = 0
 
 
@@ -39,11 +41,11 @@ class Attempts:
         """How many turns do not fit at the moment."""
         return len(self._turns)
 
-    def note(self, run: object, messages: Sequence[Message]) -> Overflow:
-        """Counts one more overflow of the run's turn."""
+    def note(self, run: object, messages: Sequence[Message], cycle: int = 0) -> Overflow:
+        """Counts one more overflow of the run's turn in that cycle."""
         turn = self._turns.get(run)
-        if turn is None:
-            turn = self._turns[run] = Overflow(tuple(messages))
+        if turn is None or turn.cycle != cycle:
+            turn = self._turns[run] = Overflow(tuple(messages), cycle)
 
         turn.number += 1
         return turn

@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
+from ropewalk.kits.calls.edits import CONTEXT_REASONS
 from ropewalk.kits.hooks import verbs
-from ropewalk.kits.hooks.blueprint import Plan, blueprint, key_of
+from ropewalk.kits.hooks.blueprint import Links, Plan, blueprint, key_of
 from ropewalk.kits.hooks.gates import pass_gates
 from ropewalk.kits.hooks.refusals import check_plugin
 from ropewalk.kits.hooks.tracing import traced
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 NOTHING_OFF: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_MANAGERS: Final[Mapping[str, Links]] = MappingProxyType(dict.fromkeys(CONTEXT_REASONS, ()))
 
 
 @final
@@ -46,9 +48,10 @@ class Hooks:
         plugins: The instances, the agent's own first, then those that are active unasked.
         own: How many of them are the agent's own.
         off: Plugins that are switched off, with what did it.
+        managers: The links of `manage_context`, by the reason for which they are asked.
     """
 
-    __slots__ = ("off", "own", "plan", "plugins")
+    __slots__ = ("managers", "off", "own", "plan", "plugins")
 
     def __init__(
         self, plan: Plan, plugins: tuple[Any, ...], own: int = 0, off: Mapping[str, str] = NOTHING_OFF
@@ -57,6 +60,7 @@ class Hooks:
         self.plugins = plugins
         self.own = own
         self.off = off
+        self.managers = _managers(self.plan.manage_context, plugins)
 
     @classmethod
     def of(cls, own: Sequence[Any], others: Sequence[Any] = ()) -> Hooks:
@@ -190,7 +194,7 @@ class Hooks:
         take: Callable[[str, Sequence[HistoryEdit] | None], None],
     ) -> Awaitable[None]:
         """Asks for edits; `take` gets a plugin's name and what it proposes before the next plugin is asked."""
-        return verbs.each(self.plan.manage_context, self.plugins, (request, reason, agent), take)
+        return verbs.each(self.managers[reason], self.plugins, (request, reason, agent), take)
 
     # -- tools, observation, durability --------------------------------------------------------------------------
 
@@ -264,3 +268,14 @@ class Hooks:
     ) -> Callable[[ToolCall], Awaitable[ToolResult]]:
         """The chain around one tool; `inner` itself when nobody wraps it."""
         return verbs.around(self.plan.around_tool_call, self.plugins, inner, agent)
+
+
+def _managers(links: Links, plugins: tuple[Any, ...]) -> Mapping[str, Links]:
+    if not links:
+        return _NO_MANAGERS
+
+    wanted = [getattr(plugins[link.index], "context_reasons", None) for link in links]
+    return {
+        reason: tuple(link for link, reasons in zip(links, wanted, strict=True) if reasons is None or reason in reasons)
+        for reason in CONTEXT_REASONS
+    }

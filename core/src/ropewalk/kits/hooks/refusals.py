@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from ropewalk.errors import PluginError
+from ropewalk.kits.calls.edits import CONTEXT_REASONS
 from ropewalk.kits.hooks.signatures import HOOKS, SPEC_MARK, Call, HookSpec, bind, mark_of, where
 from ropewalk.markers import API_VERSION
 
@@ -72,7 +73,8 @@ def check_plugin(plugin: object) -> str:
         The plugin's name.
 
     Raises:
-        PluginError: It is a module or a class, has no hooks, or sets hooks or a bad order on the instance.
+        PluginError: It is a module or a class, has no hooks, sets hooks on the instance, or its order or its
+            context_reasons are of another kind.
     """
     if isinstance(plugin, ModuleType):
         raise PluginError(
@@ -89,6 +91,16 @@ def check_plugin(plugin: object) -> str:
     order = getattr(plugin, "order", 0)
     if isinstance(order, bool) or not isinstance(order, int | float) or order != order:  # noqa: PLR0124 - NaN
         raise refusal(cls, f"its order {order!r} is no number", "order = 0, or less to be called before others")
+
+    reasons = getattr(plugin, "context_reasons", None)
+    if reasons is not None and not (
+        isinstance(reasons, set | frozenset | list | tuple) and CONTEXT_REASONS.issuperset(map(str, reasons))
+    ):
+        raise refusal(
+            cls,
+            f"its context_reasons are {reasons!r}",
+            f"name some of {', '.join(sorted(CONTEXT_REASONS))}, or leave it out to be asked for all",
+        )
 
     for key, value in getattr(plugin, "__dict__", {}).items():
         if callable(value) and (key in HOOKS or (isinstance(value, FunctionType) and mark_of(value) is not None)):
