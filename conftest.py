@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 
@@ -23,3 +25,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("service"):
             item.add_marker(skip)
+
+
+def pytest_collection_finish() -> None:
+    """Spares the collector the tests themselves: some of them collect often, and thousands stand in the heap."""
+    gc.collect()
+    gc.freeze()
