@@ -392,6 +392,50 @@ def test_a_redacted_answer_is_replaced_and_asks_for_no_tool():
     assert assembled([start(0, "A", "f"), redact, end("tool_use")]).stop_reason == "end_turn"
 
 
+def test_a_cancelled_answer_keeps_a_text_that_has_citations():
+    assembly = Assembly()
+    for event in (delta(0, text="cited"), delta(0, citation={"title": "T"})):
+        assembly.feed(event)
+
+    (kept,) = assembly.cancelled().message["content"]
+    assert kept == {"citationsContent": {"content": [{"text": "cited"}], "citations": [{"title": "T"}]}}
+
+
+def test_the_signature_of_a_call_stays_with_it():
+    head = {"toolUse": {"toolUseId": "T1", "name": "add", "signature": "c2lnbg=="}}
+    signed = {"contentBlockStart": {"contentBlockIndex": 0, "start": head}}
+    first, second = content(signed, arguments(0, "{}"), stop(0), start(1, "T2", "add"), reason="tool_use")
+
+    assert first == {"toolUse": {"toolUseId": "T1", "name": "add", "input": {}, "signature": "c2lnbg=="}}
+    assert second == {"toolUse": {"toolUseId": "T2", "name": "add", "input": {}}}
+
+
+@pytest.mark.parametrize("signature", [None, "", 7, b"x", ["x"]])
+def test_what_is_no_signature_of_a_call_is_passed_over(signature):
+    head = {"toolUse": {"toolUseId": "T1", "name": "add", "signature": signature}}
+    (use,) = content({"contentBlockStart": {"contentBlockIndex": 0, "start": head}}, reason="tool_use")
+
+    assert use == {"toolUse": {"toolUseId": "T1", "name": "add", "input": {}}}
+
+
+@pytest.mark.parametrize(
+    ("reported", "counted"),
+    [
+        ({"inputTokens": 7, "outputTokens": 3, "totalTokens": 0}, (7, 3, 10)),
+        ({"inputTokens": 7, "outputTokens": 3, "totalTokens": 4}, (7, 3, 10)),
+        ({"inputTokens": 7, "outputTokens": 3, "totalTokens": 30}, (7, 3, 30)),
+        ({"inputTokens": -7, "outputTokens": 3}, (0, 3, 3)),
+        ({"inputTokens": 7.0, "outputTokens": 3.0}, (7, 3, 10)),
+        ({"inputTokens": "7", "outputTokens": None, "totalTokens": float("nan")}, (0, 0, 0)),
+    ],
+)
+def test_counts_of_tokens_are_whole_never_below_zero_and_their_total_holds_both(reported, counted):
+    usage = assembled([end(), {"metadata": {"usage": reported}}]).usage
+
+    assert tuple(usage[key] for key in ("inputTokens", "outputTokens", "totalTokens")) == counted
+    assert all(type(count) is int for count in usage.values())
+
+
 def test_usage_is_known_before_the_stream_ends():
     assembly = Assembly()
     assembly.feed({"metadata": {"usage": {"inputTokens": 4}}})

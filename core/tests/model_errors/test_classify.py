@@ -50,6 +50,33 @@ class TestTextsOfTheSameRefusal:
         assert classify(provider, text=text) == "throttle"
 
 
+@pytest.mark.parametrize("unit", ["tokens per min (TPM)", "tokens per minute (TPM)"])
+def test_a_request_that_is_larger_than_a_minutes_tokens_is_to_be_shortened_and_not_repeated(unit):
+    text = f"Request too large for gpt-4o in organization org-x on {unit}: Limit 30000, Requested 33064."
+    reached = f"Rate limit reached for gpt-4o in organization org-x on {unit}: Limit 30000, Used 29000."
+    for status in (429, 413, None):
+        assert classify("litellm", code="rate_limit_exceeded", status=status, text=text) == "overflow"
+        assert classify("litellm", code="rate_limit_exceeded", status=status, text=reached) == "throttle"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("[SSL: UNEXPECTED_EOF_WHILE_READING] EOF occurred in violation of protocol", "transient"),
+        ("The handshake operation timed out", "transient"),
+        ("[SSL: WRONG_VERSION_NUMBER] wrong version number", "bad_request"),
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate", "bad_request"),
+    ],
+)
+def test_a_connection_that_was_cut_while_its_encryption_began_is_no_wrong_certificate(text, kind):
+    assert classify("bedrock", code="SSLError", text=text) == kind
+
+
+def test_an_answer_that_litellm_ends_because_it_repeats_itself_is_not_paid_for_again():
+    text = "The model is repeating the same chunk = ----."
+    assert classify("litellm", code="InternalServerError", status=500, text=text) == "bad_request"
+
+
 CODES = [
     ("bedrock", "ThrottlingException", 429, "throttle"),
     ("bedrock", "ServiceQuotaExceededException", 400, "throttle"),

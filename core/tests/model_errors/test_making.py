@@ -72,6 +72,17 @@ def test_of_an_html_page_its_text_is_shown():
     assert str(error).startswith("litellm: Error code: 502 - 502 Bad Gateway cloud & edge: ")
 
 
+@pytest.mark.parametrize("opening", ["<!--", "<script>", "<style "])
+def test_what_a_page_never_closes_is_dropped_and_each_part_of_it_is_read_once(opening):
+    page = "<html>the gate is down " + opening * (100_000 // len(opening))
+    error = model_error("transient", page, provider="litellm")
+    assert str(error).startswith("litellm: the gate is down: ")
+
+
+def test_a_page_of_nothing_but_opening_brackets_is_cut_like_any_other():
+    assert len(str(model_error("transient", "<html>" + "<" * 100_000, provider="litellm"))) < 3_000
+
+
 def test_text_with_angle_brackets_that_is_no_page_stays():
     assert "203470 tokens > 200000, a < b" in str(
         model_error("overflow", "203470 tokens > 200000, a < b", provider="bedrock")

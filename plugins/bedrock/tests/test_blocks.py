@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from ropewalk.kits.model_errors import ModelRequestError
 from ropewalk_bedrock.blocks import BlockWriter, legal_id
 
 LEGAL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -170,3 +171,21 @@ def test_names_of_documents_are_legal_and_one_of_a_kind(writer):
     assert name("two   spaces") == "two spaces"
     assert name("") == "document"
     assert len(name("x" * 500)) <= 204
+
+
+@pytest.mark.parametrize("kind", ["image", "document", "video"])
+def test_base64_text_in_the_place_of_bytes_is_refused(kind):
+    writer = BlockWriter(with_status=True, with_reasoning=True)
+
+    with pytest.raises(ModelRequestError, match="b64decode"):
+        writer.write({kind: {"format": "png", "source": {"bytes": "AQ=="}}})
+
+
+def test_document_names_that_are_too_long_stay_within_the_limit_when_they_repeat():
+    writer = BlockWriter(with_status=True, with_reasoning=True)
+    document = {"document": {"name": "n" * 300, "format": "txt", "source": {"bytes": b"x"}}}
+
+    names = [writer.write(document)["document"]["name"] for _ in range(11)]
+
+    assert len(set(names)) == 11
+    assert max(map(len, names)) == 200

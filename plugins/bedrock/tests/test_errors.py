@@ -136,6 +136,44 @@ async def test_a_cut_in_the_middle_of_an_event_is_a_retryable_error(bedrock, req
         await drain(model, request_of())
 
 
+COMPLETE = [
+    event_frame("messageStart", {"role": "assistant"}),
+    event_frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "whole"}}),
+    event_frame("contentBlockStop", {"contentBlockIndex": 0}),
+    event_frame("messageStop", {"stopReason": "end_turn"}),
+]
+METADATA = event_frame("metadata", {"usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}, "metrics": {}})
+AFTER = {
+    "the end": (),
+    "a cut": (CUT,),
+    "a cut in the metadata": (METADATA[:30], CUT),
+    "wrong bytes": (METADATA[:-4] + b"oops",),
+    "an error": (error_frame("modelStreamErrorException", "tripped at the door"),),
+}
+
+
+@pytest.mark.parametrize("after", AFTER.values(), ids=AFTER)
+async def test_an_answer_that_is_complete_is_not_paid_for_again_when_only_its_metadata_is_lost(
+    bedrock, request_of, outcome, after
+):
+    model, server = bedrock([turn(raw=[*COMPLETE, *after]), "next"])
+
+    answer = await outcome(model, request_of())
+
+    assert (answer.message["content"], answer.stop_reason) == ([{"text": "whole"}], "end_turn")
+    assert (await outcome(model, request_of())).message["content"] == [{"text": "next"}]
+    assert len(server.requests) == 2
+
+
+async def test_an_answer_whose_stop_is_damaged_is_not_complete(bedrock, request_of, outcome):
+    stop = bytearray(COMPLETE[-1])
+    stop[-6] ^= 1
+    model, _ = bedrock([turn(raw=[*COMPLETE[:-1], bytes(stop), METADATA])])
+
+    with pytest.raises(ModelError):
+        await outcome(model, request_of())
+
+
 async def test_a_silent_stream_is_a_retryable_error(bedrock, request_of, drain):
     from botocore.config import Config
 

@@ -6,6 +6,7 @@ from ropewalk import Agent
 from ropewalk_bedrock.guardrails import redaction
 from ropewalk_bedrock.settings import Settings
 from ropewalk_testing import turn
+from ropewalk_testing.servers import CUT
 
 BLOCKED = {"topicPolicy": {"topics": [{"name": "money", "type": "DENY", "action": "BLOCKED", "detected": True}]}}
 MASKED = {"sensitiveInformationPolicy": {"piiEntities": [{"type": "NAME", "match": "x", "action": "ANONYMIZED"}]}}
@@ -61,6 +62,19 @@ def intervention(assessment):
             ),
         ]
     )
+
+
+@pytest.mark.parametrize("lost", [(), (CUT,)], ids=["ended", "cut"])
+async def test_what_was_blocked_is_redacted_when_the_stream_ends_before_it_says_what(
+    bedrock, request_of, outcome, lost
+):
+    events = intervention({}).raw[:-1]
+    model, _ = bedrock([turn(raw=[*events, *lost])], guardrail_id="g", guardrail_redact_output=True)
+
+    answer = await outcome(model, request_of("give me money"))
+
+    assert answer.redact_input == "[User input redacted.]"
+    assert answer.message["content"] == [{"text": "[Assistant output redacted.]"}]
 
 
 def test_a_blocked_question_is_replaced_in_the_conversation(bedrock):

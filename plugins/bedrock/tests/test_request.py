@@ -177,6 +177,10 @@ def test_only_what_is_counted_is_sent_for_counting(request_of, spec):
         ("us.anthropic.claude-sonnet-4-20250514-v1:0", "anthropic.claude-sonnet-4-20250514-v1:0"),
         ("global.amazon.nova-2-lite-v1:0", "amazon.nova-2-lite-v1:0"),
         ("anthropic.claude-v2:1", "anthropic.claude-v2:1"),
+        (
+            "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.amazon.nova-lite-v1:0",
+            "amazon.nova-lite-v1:0",
+        ),
         ("arn:aws:bedrock:us-east-1:1:application-inference-profile/x", None),
     ],
 )
@@ -218,3 +222,38 @@ def test_guards_of_the_callers_own_are_left_alone(request_of):
     messages = converse_arguments(request, Settings(guardrail_id="g", guardrail_latest_message=True))["messages"]
 
     assert messages[0]["content"] == [{"text": "that"}, guarded]
+
+
+# -- thinking ----------------------------------------------------------------------------------------------------
+
+CLAUDE = "us.anthropic.claude-sonnet-4-20250514-v1:0"
+PROFILE = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc"
+SIGNED = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "S"}}}
+UNSIGNED = {"reasoningContent": {"reasoningText": {"text": "hm, but"}}}
+REDACTED = {"reasoningContent": {"redactedContent": b"x"}}
+HALF = [
+    ((SIGNED, {"text": "so"}), (SIGNED, {"text": "so"})),
+    ((SIGNED, REDACTED, USE), (SIGNED, REDACTED, USE)),
+    ((UNSIGNED, {"text": "so"}), ({"text": "so"},)),
+    ((UNSIGNED,), ({"text": "[blank text]"},)),
+    ((SIGNED,), ({"text": "[blank text]"},)),
+    (({"text": "so"}, SIGNED, REDACTED), ({"text": "so"},)),
+]
+
+
+@pytest.mark.parametrize("model_id", [CLAUDE, PROFILE])
+@pytest.mark.parametrize(("kept", "sent"), HALF)
+def test_thinking_that_was_cut_or_is_of_another_model_does_not_make_claude_refuse_the_conversation(
+    request_of, model_id, kept, sent
+):
+    request = request_of("Hi!", ("assistant", *kept), "Go on.")
+
+    assert converse_arguments(request, Settings(model_id=model_id))["messages"][1]["content"] == list(sent)
+
+
+def test_models_that_sign_nothing_get_their_thinking_back(request_of):
+    request = request_of("Hi!", ("assistant", UNSIGNED, USE), ("user", RESULT))
+
+    messages = converse_arguments(request, Settings(model_id="openai.gpt-oss-120b-1:0"))["messages"]
+
+    assert messages[1]["content"] == [UNSIGNED, USE]

@@ -36,6 +36,24 @@ async def test_the_next_model_answers_when_nothing_was_streamed(named):
     assert await said(FallbackModel([first, second, third])) == "c"
 
 
+async def test_the_start_of_a_message_is_no_piece_of_an_answer(named):
+    class Starts:
+        async def stream(self, request):
+            yield {"messageStart": {"role": "assistant"}}
+            raise ModelThrottledException("slow")
+
+    assert await said(FallbackModel([Starts(), named("b", "from b")])) == "from b"
+
+
+async def test_a_model_that_streams_nothing_that_can_be_read_is_a_model_error():
+    class Wrong:
+        async def stream(self, request):
+            return []
+
+    with pytest.raises(ModelError, match="which is no async iterator"):
+        await said(FallbackModel([Wrong()]))
+
+
 async def test_after_a_piece_was_streamed_the_error_goes_its_way(named):
     first, second = named("a", turn("half", error=ModelThrottledException("slow"))), named("b", "from b")
     with pytest.raises(ModelThrottledException):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
+
 import pytest
 
 from ropewalk.errors import (
@@ -13,6 +16,7 @@ from ropewalk.errors import (
     UnknownModelError,
 )
 from ropewalk.kits.model_errors import ContentFilteredError, ModelAuthError, ModelRequestError, ModelUnavailableError
+from ropewalk_litellm import LiteLLMModel
 from ropewalk_litellm.errors import translated
 from ropewalk_testing.servers import http_fault, stream_fault
 
@@ -124,6 +128,43 @@ async def test_a_server_that_is_not_there_is_unavailable(served, ask, collect):
 
     with pytest.raises(ModelUnavailableError, match="Connection"):
         await collect(model, ask())
+
+
+async def test_a_server_that_speaks_no_tls_is_said_so_and_not_asked_again(served, ask, collect):
+    _, server = served(["never"])
+    secure = LiteLLMModel(
+        "openai/m", client_args={"api_base": server.api_base.replace("http:", "https:"), "api_key": "k"}
+    )
+
+    with pytest.raises(ModelRequestError, match=r"SSL.*check api_base") as caught:
+        await collect(secure, ask())
+
+    assert not caught.value.retryable
+
+
+REASONS = [
+    (ssl.SSLCertVerificationError(1, "self-signed certificate"), ModelRequestError),
+    (ssl.SSLError(1, "wrong version number"), ModelRequestError),
+    (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), ModelRequestError),
+    (socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"), ModelUnavailableError),
+    (ssl.SSLEOFError(8, "EOF occurred in violation of protocol"), ModelUnavailableError),
+    (ConnectionResetError(104, "Connection reset by peer"), ModelUnavailableError),
+]
+
+
+@pytest.mark.parametrize(("reason", "kind"), REASONS, ids=str)
+def test_why_there_is_no_connection_is_told_and_only_what_may_pass_is_repeated(reason, kind):
+    class InternalServerError(Exception):
+        status_code = 500
+
+    error = InternalServerError("OpenAIException - Connection error.")
+    error.__cause__ = ValueError("Connection error.")
+    error.__cause__.__context__ = reason
+
+    found = translated(error)
+
+    assert type(found) is kind
+    assert f"Connection error: {reason}" in str(found)
 
 
 @pytest.mark.parametrize("model_id", ["no-such-provider/m", "m"])

@@ -243,3 +243,20 @@ def test_null_in_every_place_is_nothing():
     events = written(None, said(content=None, tool_calls=None, thinking_blocks=None, reasoning_content=None))
 
     assert blocks_of(events) == []
+
+
+def test_an_answer_cut_by_the_full_window_is_one_cut_at_the_token_limit():
+    events = written(said(content="half"), finish="model_context_window_exceeded")
+
+    assert events[-2] == {"messageStop": {"stopReason": "max_tokens"}}
+
+
+def test_long_arguments_are_not_read_again_with_every_piece_that_says_the_name_again(monkeypatch):
+    reads = []
+    monkeypatch.setattr("ropewalk_litellm.calls.json.loads", reads.append)
+    pieces = ['{"text": "', *["word "] * 500, '"}']
+
+    events = written(*(piece(0, None, "write", text) for text in pieces), finish="tool_calls")
+
+    assert len(calls_of(events)) == 1
+    assert len(reads) < 5

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from ropewalk.kits.model_errors import ModelRequestError
@@ -157,3 +159,39 @@ def test_unsigned_thinking_goes_back_only_with_tool_calls():
 
 def test_an_assistant_message_is_never_empty():
     assert chat(("assistant", [UNSIGNED]))[0]["content"] == "[blank text]"
+
+
+BLANKS = [
+    {"text": " \n"},
+    {"guardContent": {"text": {"text": ""}}},
+    {"citationsContent": {"content": [{"text": ""}], "citations": []}},
+    {"cachePoint": {"type": "default"}},
+]
+
+
+@pytest.mark.parametrize("block", BLANKS, ids=str)
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_a_message_never_has_a_blank_text_or_no_content(role, block):
+    assert chat((role, [block])) == [{"role": role, "content": "[blank text]"}]
+    assert chat((role, [{"text": "hi"}, block])) == [{"role": role, "content": "hi"}]
+
+
+def test_a_blank_system_prompt_is_none():
+    assert chat(("user", [{"text": "hi"}]), system=[{"text": " "}]) == [{"role": "user", "content": "hi"}]
+
+
+@pytest.mark.parametrize("kind", ["image", "document", "video"])
+def test_base64_text_in_the_place_of_bytes_is_refused(kind):
+    with pytest.raises(ModelRequestError, match=f"the {kind} 'x' has str as its bytes.*b64decode"):
+        chat(("user", [{kind: {"format": "png", "name": "x", "source": {"bytes": "AQ=="}}}]))
+
+
+def test_a_guarded_image_is_an_image():
+    assert chat(("user", [{"guardContent": PNG}])) == [{"role": "user", "content": [PNG_PART]}]
+
+
+def test_arguments_that_are_no_json_are_made_it():
+    use = {"toolUseId": "T1", "name": "add", "input": {"a": Decimal("1.5"), "b": float("nan")}}
+    (message,) = chat(("assistant", [{"toolUse": use}]))
+
+    assert message["tool_calls"][0]["function"]["arguments"] == '{"a": "1.5", "b": null}'

@@ -9,7 +9,7 @@ from ropewalk.errors import IncompleteStreamError, MalformedStreamError, Unknown
 from ropewalk.kits.model_errors import ModelRequestError, ModelUnavailableError
 from ropewalk_litellm import LiteLLMModel
 from ropewalk_testing import assert_valid_history, turn, use
-from ropewalk_testing.servers import DONE, pause, sse
+from ropewalk_testing.servers import CUT, DONE, pause, sse
 
 
 @tool
@@ -164,6 +164,35 @@ async def test_what_follows_the_reason_to_stop_still_counts(served, ask, collect
     assert text_of(events) == "xy"
     assert sum("messageStop" in event for event in events) == 1
     assert events[-1]["metadata"]["usage"] == {"inputTokens": 5, "outputTokens": 3, "totalTokens": 8}
+
+
+AFTER_THE_REASON = {
+    "a cut": [CUT],
+    "half a chunk": [b'data: {"choi', CUT],
+    "no JSON": [b'data: {"choices":\n\n'],
+    "an error": [{"error": {"message": "tripped at the door", "code": "server_error"}}],
+}
+
+
+@pytest.mark.parametrize("after", AFTER_THE_REASON.values(), ids=AFTER_THE_REASON)
+async def test_an_answer_that_is_complete_is_not_paid_for_again_when_only_its_end_is_lost(
+    served, ask, collect, chunk, call, after
+):
+    raw = [chunk({"content": "whole"}), chunk(call(0, "T1", "add", '{"a": 1}')), chunk({}, "tool_calls"), *after]
+    model, server = served([turn(raw=raw), "next"])
+
+    events = await collect(model, ask())
+
+    assert text_of(events) == "whole"
+    assert [event["messageStop"] for event in events if "messageStop" in event] == [{"stopReason": "tool_use"}]
+    assert text_of(await collect(model, ask())) == "next"
+    assert server.calls == 2
+
+
+async def test_an_answer_may_repeat_itself(served, ask, collect, chunk):
+    model, _ = served([turn(raw=[*[chunk({"content": "----"})] * 300, chunk({}, "stop"), DONE])])
+
+    assert text_of(await collect(model, ask())) == "----" * 300
 
 
 async def test_cached_tokens_are_told(served, ask, collect, chunk):

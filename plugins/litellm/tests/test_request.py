@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from pydantic import ValidationError
 
@@ -140,3 +142,33 @@ def test_what_the_agent_fills_cannot_be_given(name, key):
 
 def test_keys_are_not_shown():
     assert "sk-secret" not in repr(Settings(model_id="openai/m", client_args={"api_key": "sk-secret"}))
+
+
+THOUGHT = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "S"}}}
+USE = {"toolUse": {"toolUseId": "T1", "name": "add", "input": {}}}
+RESULT = {"toolResult": {"toolUseId": "T1", "status": "success", "content": [{"text": "3"}]}}
+
+
+@pytest.mark.parametrize(
+    ("model_id", "sent_back"),
+    [
+        ("openai/gpt-5", False), ("gpt-4o", False), ("azure/o3-mini", False), ("openai/chatgpt-4o-latest", False),
+        ("openai/gpt-oss-120b", True), ("openai/o-my-proxy", True), ("anthropic/claude-sonnet-4-5", True),
+    ],
+)  # fmt: skip
+def test_models_of_openai_are_sent_no_thinking_of_others(model_id, sent_back):
+    messages = [*HELLO, {"role": "assistant", "content": [THOUGHT, USE]}, {"role": "user", "content": [RESULT]}]
+
+    message = sent({"model_id": model_id}, messages=messages)["messages"][1]
+
+    assert ("thinking_blocks" in message) is sent_back
+    assert message["tool_calls"][0]["id"] == "T1"
+
+
+def test_a_schema_that_is_no_strict_json_is_made_it():
+    default = {"type": "number", "default": Decimal("1.5")}
+    schema = {"type": "object", "properties": {"a": default}}
+    call = sent(tool_specs=({**ADD, "inputSchema": {"json": schema}},))
+
+    (made,) = call["tools"]
+    assert made["function"]["parameters"]["properties"]["a"] == {"type": "number", "default": "1.5"}

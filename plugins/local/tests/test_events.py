@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from ropewalk.errors import IncompleteStreamError
 from ropewalk_local.answer import ReplyDecoder
 from ropewalk_local.events import EventWriter
 
@@ -98,3 +101,9 @@ def test_progress_of_the_prompt_is_no_event():
     writer = EventWriter(None)
 
     assert list(writer.chunk({"choices": [{"delta": {"role": "assistant"}}], "prompt_progress": {"total": 9}})) == []
+
+
+@pytest.mark.parametrize("finish", [None, ""])
+def test_an_answer_that_the_runtime_never_ended_is_incomplete(finish):
+    with pytest.raises(IncompleteStreamError):
+        written(None, "half", finish=finish)

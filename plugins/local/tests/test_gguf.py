@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import contextlib
+import random
+import struct
+
 import pytest
 
-from ropewalk_local.errors import NotGgufError, TruncatedGgufError
+from ropewalk_local.errors import LocalModelError, NotGgufError, TruncatedGgufError
 from ropewalk_local.gguf import read_header
 
 
@@ -50,3 +54,47 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
 
     with pytest.raises(NotGgufError, match=r"directory|denied"):
         read_header(tmp_path)
+
+
+def test_a_damaged_header_is_one_typed_error(write_gguf):
+    whole = write_gguf().read_bytes()
+    header = len(whole) - 4096
+    chance = random.Random(7)
+    for _ in range(500):
+        data = bytearray(whole)
+        for _ in range(chance.choice([1, 2])):
+            at, length = chance.randrange(4, header - 8), chance.choice([1, 4, 8])
+            data[at : at + length] = chance.choice([b"\xff", b"\0", b"\x7f", b"\x09"]) * length
+
+        path = write_gguf()
+        path.write_bytes(data)
+        with contextlib.suppress(LocalModelError):
+            read_header(path)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (struct.pack("<II", 4, 0), "aligned to 0"),
+        (struct.pack("<IQ", 8, 3) + b"odd", "aligned to 'odd'"),
+        (struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 20_000, "without end"),
+    ],
+)
+def test_values_that_no_file_has_are_refused(tmp_path, value, reason):
+    key = b"general.alignment"
+    path = tmp_path / "x.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, len(key)) + key + value)
+
+    with pytest.raises(NotGgufError, match=reason):
+        read_header(path)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("tokens", 8), ("token_type", 0)])
+def test_a_vocabulary_without_end_does_not_fill_the_memory(tmp_path, name, kind):
+    key = f"tokenizer.ggml.{name}".encode()
+    path = tmp_path / "x.gguf"
+    head = b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, len(key)) + key + struct.pack("<IIQ", 9, kind, 1 << 25)
+    path.write_bytes(head)
+
+    with pytest.raises(NotGgufError, match="a vocabulary of 33554432 tokens"):
+        read_header(path)

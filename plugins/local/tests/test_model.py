@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from ropewalk import Agent
-from ropewalk.errors import ContextWindowOverflowException
+from ropewalk.errors import ContextWindowOverflowException, ModelError
 from ropewalk_local import LocalModel, bridge, prompt
 from ropewalk_local.errors import NotGgufError, SchemaRefusedError
 
@@ -194,6 +194,18 @@ async def test_a_tools_schema_is_understood(ask, spec, name, monkeypatch):
     events = await events_of(model, ask("Hi!", tool_specs=(tool,), tool_choice={"any": {}}))
 
     assert stop_of(events) == "max_tokens"  # generation began, so the grammar was accepted
+
+
+async def test_what_the_runtime_refuses_is_a_model_error(ask, monkeypatch):
+    class Refusing:
+        def chat(self, body, emit, stopped):
+            raise ValueError("Unable to generate parser for this template")
+
+    model = LocalModel("smollm2-135m")
+    monkeypatch.setattr(model, "_ready", lambda stopped: Refusing())
+
+    with pytest.raises(ModelError, match="runtime refuses the request: Unable to generate"):
+        await events_of(model, ask("Hi!"))
 
 
 async def test_a_schema_that_the_runtime_refuses_is_an_error_with_the_tools_name(tiny, ask, spec):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -12,6 +15,35 @@ from ropewalk_rate_limit.account import Account, Waiter
 from ropewalk_rate_limit.accounts import account_of, id_of
 from ropewalk_rate_limit.rate import Rate
 
+FORK = """
+import asyncio, os, threading, warnings
+from ropewalk_rate_limit import accounts
+from ropewalk_rate_limit.rate import Rate
+
+class Model:
+    model_id = "m"
+
+one = Rate(requests_per_minute=1)
+
+async def use_up():
+    await accounts.account_of(Model()).begin(one, 0)
+    await accounts.account_of(Model()).begin(one, 0)
+
+threading.Thread(target=lambda: asyncio.run(use_up()), daemon=True).start()
+while accounts.account_of(Model()).waiting == 0:
+    pass
+
+print(accounts.account_of(Model()).waiting, flush=True)
+accounts._lock.acquire()
+warnings.simplefilter("ignore")
+child = os.fork()
+if child == 0:
+    asyncio.run(asyncio.wait_for(accounts.account_of(Model()).begin(one, 0), 20))
+    print("went", flush=True)
+    os._exit(0)
+
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
 TWO = Rate(requests_per_minute=2)
 HUNDRED = Rate(tokens_per_minute=100)
 
@@ -194,6 +226,70 @@ def test_a_waiter_whose_event_loop_was_closed_does_not_block_others(stopped):
     assert account.waiting == 1
     assert asyncio.run(come()).began == 1_000
     assert account.waiting == 0
+
+
+def test_a_waiter_whose_event_loop_stands_still_does_not_block_others_and_goes_on_later(stopped):
+    account = Account()
+    one = Rate(requests_per_minute=1)
+    still = asyncio.new_event_loop()
+    try:
+        still.run_until_complete(account.begin(one, 0))
+        waiting = still.create_task(account.begin(one, 0))
+        still.run_until_complete(asyncio.sleep(0))
+        assert account.waiting == 1
+
+        stopped.seconds += 60
+        assert asyncio.run(asyncio.wait_for(account.begin(one, 0), 5)).began == 1_060
+
+        stopped.seconds += 60
+        account._wake_first()
+        still.call_soon(stopped._sleepers[0][1].set_result, None)
+        assert still.run_until_complete(asyncio.wait_for(waiting, 5)).began == 1_120
+    finally:
+        still.close()
+
+
+def test_those_behind_find_out_that_the_event_loop_of_the_first_has_stopped(stopped, monkeypatch):
+    monkeypatch.setattr("ropewalk_rate_limit.account._LOOK_SECONDS", 0.01)
+    account = Account()
+    one = Rate(requests_per_minute=1)
+    first = asyncio.new_event_loop()
+    behind = threading.Event()
+    began = []
+
+    async def come_second():
+        call = asyncio.ensure_future(account.begin(one, 0))
+        await asyncio.sleep(0)
+        behind.set()
+        began.append((await asyncio.wait_for(call, 20)).began)
+
+    async def come_first():
+        call = first.create_task(account.begin(one, 0))
+        await asyncio.sleep(0)
+        thread.start()
+        await asyncio.to_thread(behind.wait, 20)
+        return call
+
+    thread = threading.Thread(target=lambda: asyncio.run(come_second()))
+    try:
+        asyncio.run(account.begin(one, 0))
+        call = first.run_until_complete(come_first())
+        assert account.waiting == 2
+        stopped.seconds += 60
+        thread.join(30)
+        assert began == [1_060]
+    finally:
+        call.cancel()
+        first.run_until_complete(first.shutdown_default_executor())
+        first.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_waits_for_nobody_of_its_parent():
+    done = subprocess.run(
+        [sys.executable, "-c", FORK], capture_output=True, text=True, timeout=60, check=False, env={**os.environ}
+    )
+    assert (done.returncode, done.stdout.split()) == (0, ["1", "went"]), done.stderr
 
 
 def test_one_model_id_is_one_account_and_an_object_without_one_its_own(clock):

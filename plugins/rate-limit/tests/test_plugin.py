@@ -10,7 +10,7 @@ import weakref
 
 import pytest
 
-from ropewalk import Agent, ModelOutcome, hookimpl
+from ropewalk import Agent, HistoryEdit, ModelOutcome, hookimpl
 from ropewalk.errors import ModelError, ModelThrottledException, PluginError
 from ropewalk_rate_limit import RateLimitPlugin, RequestTooLargeError
 from ropewalk_rate_limit.accounts import account_of
@@ -89,6 +89,25 @@ async def test_a_request_that_can_never_fit_is_an_error_and_nobody_waits(clock):
     assert clock.slept == []
     for same in (pickle.loads(pickle.dumps(caught.value)), copy.copy(caught.value)):
         assert (str(same), same.tokens, same.allowed) == (str(caught.value), caught.value.tokens, 100)
+
+
+async def test_a_conversation_whose_messages_have_become_shorter_is_not_too_large(clock):
+    class Shorten:
+        name = "shorten"
+
+        @hookimpl
+        async def manage_context(self, request, reason):
+            if reason != "before_model" or len(request.messages) == 1:
+                return []
+
+            short = {"role": "user", "content": [{"text": "short"}]}
+            return [HistoryEdit(request.ids[0], request.ids[0], (short,), "shorter")]
+
+    model = model_of(turn("hi", usage=(90, 5)), turn("hi", usage=(5, 5)))
+    agent = agent_of(model, [Shorten()], tokens_per_minute=120)
+    await agent.invoke_async("w" * 200)
+    await agent.invoke_async("x" * 120)
+    assert model.calls == 2
 
 
 async def test_a_guess_at_the_answer_makes_no_request_too_large(clock):

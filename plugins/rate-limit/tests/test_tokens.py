@@ -43,3 +43,13 @@ def test_a_history_that_was_cut_is_counted_anew():
     cell = JSONState()
     remember(ModelRequest([user("a"), answer("b"), user("c")]), USAGE, cell)
     assert estimate(ModelRequest([user("x" * 40)]), cell) == (10, 100)
+
+
+def test_a_call_beside_the_conversation_is_counted_by_its_size_and_not_remembered():
+    cell = JSONState()
+    beside = ModelRequest([user("x" * 4_000)], purpose="summary")
+    remember(ModelRequest([user("a")]), USAGE, cell)
+    assert estimate(beside, cell) == (1_000, 100)
+
+    remember(beside, {"inputTokens": 50_000, "outputTokens": 500, "totalTokens": 50_500}, cell)
+    assert estimate(ModelRequest([user("a"), answer("b"), user("c" * 40)]), cell) == (1_010, 100)

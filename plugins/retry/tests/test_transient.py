@@ -165,6 +165,21 @@ def test_what_an_error_says_of_itself_is_believed_when_it_is_a_flag(said, expect
     assert is_transient(error) is expected
 
 
+def test_a_connection_that_was_cut_while_its_encryption_began_may_come_back():
+    cut = ssl.SSLEOFError(8, "EOF occurred in violation of protocol")
+    assert is_transient(cut)
+    assert is_transient(caused(library_error("requests.exceptions", "ConnectionError", "SSLError"), cut))
+    assert not is_transient(
+        caused(library_error("requests.exceptions", "ConnectionError", "SSLError"), ssl.SSLError(1, "x"))
+    )
+
+
+def test_a_ring_of_reasons_comes_to_an_end():
+    error = library_error("urllib3.exceptions", "HTTPError", "MaxRetryError")
+    error.reason = error
+    assert not is_transient(error)
+
+
 def test_a_ring_of_causes_comes_to_an_end():
     first, second = ConnectionError("a"), ConnectionError("b")
     first.__cause__, second.__cause__ = second, first

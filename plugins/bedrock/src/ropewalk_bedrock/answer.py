@@ -22,14 +22,20 @@ _DELTAS: Final = frozenset({"text", "toolUse", "reasoningContent", "citation"})
 
 
 class Reader:
-    """Reads one stream: drops what the kernel has no use for, and adds the redaction."""
+    """Reads one stream: drops what the kernel has no use for, and adds the redaction.
 
-    __slots__ = ("_server_blocks", "_settings", "_stop")
+    Attributes:
+        stopped: Whether the answer is complete; only its metadata may follow.
+    """
+
+    __slots__ = ("_has_metadata", "_server_blocks", "_settings", "_stop", "stopped")
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._stop: str | None = None
         self._server_blocks: set[Any] = set()
+        self._has_metadata = False
+        self.stopped = False
 
     def read(self, event: StreamEvent) -> Iterable[StreamEvent]:
         """The events to hand on for one that came."""
@@ -38,6 +44,11 @@ class Reader:
             return (event,) if self._is_content(body) else ()
 
         return self._other(event)
+
+    def end(self) -> Iterable[StreamEvent]:
+        """What is missing of an answer whose stream ended before its metadata: what was blocked is redacted still."""
+        redacted = None if self._has_metadata else guardrails.redaction(self._settings, self._stop, {})
+        return () if redacted is None else (redacted,)
 
     def _is_content(self, body: Mapping[str, Any]) -> bool:
         delta = body.get("delta")
@@ -58,10 +69,12 @@ class Reader:
 
         if key == "messageStop":
             self._stop = body.get("stopReason")
+            self.stopped = True
             return ({key: {**body, "stopReason": _STOPS.get(self._stop or "", self._stop)}},)
 
         if key == "metadata":
             redacted = guardrails.redaction(self._settings, self._stop, body)
+            self._has_metadata = True
             return (event,) if redacted is None else (redacted, event)
 
         return (event,)

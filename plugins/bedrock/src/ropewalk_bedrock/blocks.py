@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ropewalk.kits.json_values import clean_text, strict_json
 from ropewalk.kits.messages.rules import BLANK, INVALID_TOOL_NAME, is_legal_id, is_legal_tool_name
+from ropewalk.kits.model_errors import model_error
 
 Block = dict[str, Any]
 
@@ -30,13 +31,15 @@ class BlockWriter:
     Args:
         with_status: Send the status of tool results.
         with_reasoning: Send earlier thinking.
+        signed_only: Leave out thinking without a signature.
     """
 
-    __slots__ = ("_names", "_reasoning", "_status")
+    __slots__ = ("_names", "_reasoning", "_signed_only", "_status")
 
-    def __init__(self, *, with_status: bool, with_reasoning: bool) -> None:
+    def __init__(self, *, with_status: bool, with_reasoning: bool, signed_only: bool = False) -> None:
         self._status = with_status
         self._reasoning = with_reasoning
+        self._signed_only = signed_only
         self._names: set[str] = set()
 
     def write(self, block: Mapping[str, Any]) -> Block | None:
@@ -102,7 +105,8 @@ class BlockWriter:
         unique, count = legal, 1
         while unique in self._names:
             count += 1
-            unique = f"{legal} ({count})"
+            number = f" ({count})"
+            unique = legal[: _NAME_LENGTH - len(number)] + number
 
         self._names.add(unique)
         return unique
@@ -121,6 +125,8 @@ class BlockWriter:
         written = {"text": clean_text(thought.get("text") or "")}
         if thought.get("signature"):
             written["signature"] = thought["signature"]
+        elif self._signed_only:
+            return None
 
         return {"reasoningContent": {"reasoningText": written}} if any(written.values()) else None
 
@@ -150,6 +156,10 @@ def _media(block: Mapping[str, Any]) -> Block:
     location = source.get("location")
     if location is not None:  # another way to say it: {"location": {"type": "s3", "uri": ...}}
         source = {"s3Location": {key: location[key] for key in ("uri", "bucketOwner") if location.get(key)}}
+
+    if isinstance(source.get("bytes"), str):  # boto3 would take it for the content itself
+        wrong = "an image, a document or a video has text as its bytes: give bytes, of base64 text what b64decode makes"
+        raise model_error("bad_request", wrong, provider="bedrock")
 
     written: Block = {"source": source}
     kind = block.get("format")

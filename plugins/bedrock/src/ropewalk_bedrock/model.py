@@ -166,11 +166,21 @@ class BedrockModel:
                 if wire.ended:
                     return
         except Exception as error:
-            if not wire.ended:  # else it is the consequence of our own shutdown
-                raise translated(error, settings.model_id, region) from error
+            if wire.ended:
+                return  # it is the consequence of our own shutdown
+
+            failure = translated(error, settings.model_id, region)
+            if not reader.stopped:
+                raise failure from error
+
+            # The answer is there and paid for: another one would be paid for again.
+            logger.warning("an answer is complete, but what it cost is not known: %s", failure)
         finally:
             if stream is not None:
                 stream.close()
+
+        for each in reader.end():
+            put(each)
 
     def _cannot_count(self, error: Exception, model_id: str) -> None:
         failure = translated(error, model_id, None)

@@ -16,6 +16,7 @@ from ropewalk_bedrock.blocks import Block, BlockWriter
 from ropewalk_bedrock.settings import Settings
 
 _GEOGRAPHY: Final = re.compile(r"^(us|us-gov|eu|apac|au|ca|jp|global)\.(?=\w+\.)")
+_PROFILE: Final = re.compile(r"^arn:\S+:inference-profile/")
 _COUNTED: Final = ("messages", "system", "toolConfig", "additionalModelRequestFields")
 
 
@@ -54,7 +55,8 @@ def count_arguments(request: ModelRequest, settings: Settings) -> dict[str, Any]
     arguments = converse_arguments(request, settings)
     counted = {key: arguments[key] for key in _COUNTED if key in arguments}
     # Tokens are counted by the model itself, not by a profile that spreads its calls over regions.
-    return {"modelId": _GEOGRAPHY.sub("", settings.model_id), "input": {"converse": counted}}
+    model_id = _GEOGRAPHY.sub("", _PROFILE.sub("", settings.model_id))
+    return {"modelId": model_id, "input": {"converse": counted}}
 
 
 def _caches(settings: Settings) -> bool:
@@ -68,11 +70,17 @@ def _caches(settings: Settings) -> bool:
 def _messages(request: ModelRequest, settings: Settings) -> list[Block]:
     status = settings.include_tool_result_status
     with_status = windows.takes_result_status(settings.model_id) if status == "auto" else bool(status)
-    writer = BlockWriter(with_status=with_status, with_reasoning=windows.takes_reasoning(settings.model_id))
+    signed = windows.needs_signatures(settings.model_id)
+    thinks = windows.takes_reasoning(settings.model_id)
+    writer = BlockWriter(with_status=with_status, with_reasoning=thinks, signed_only=signed)
     messages: list[Block] = []
     for message in request.messages:
         written = (writer.write(block) for block in message["content"])
-        messages.append({"role": message["role"], "content": [block for block in written if block is not None]})
+        content = [block for block in written if block is not None]
+        while signed and content and "reasoningContent" in content[-1]:
+            content.pop()
+
+        messages.append({"role": message["role"], "content": content})
 
     if settings.guardrail_id is not None and settings.guardrail_latest_message:
         guardrails.guard_latest(messages)

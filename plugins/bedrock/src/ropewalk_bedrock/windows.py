@@ -48,6 +48,15 @@ def takes_result_status(model_id: str) -> bool:
     return _STATUS.search(model_id) is not None
 
 
+def needs_signatures(model_id: str) -> bool:
+    """Whether the model refuses thinking that it has not signed, and a turn that ends in thinking: Claude does.
+
+    Such turns come from answers that were cut while the model thought, and from other models. An id that names no model
+    may be Claude's.
+    """
+    return "anthropic.claude" in model_id or "application-inference-profile/" in model_id
+
+
 def takes_reasoning(model_id: str) -> bool:
     """Whether earlier thinking may be sent back to the model."""
     return "deepseek" not in model_id

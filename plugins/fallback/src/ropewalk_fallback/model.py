@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from weakref import WeakKeyDictionary
 
 from ropewalk.errors import MissingPluginError
+from ropewalk.kits.aio.streams import opened
 from ropewalk.kits.hooks.models import resolve_model
 from ropewalk.kits.identity import checked_model
 from ropewalk_fallback.kinds import DEFAULT_ON, checked_on, is_among, kind_of
@@ -141,7 +142,7 @@ class FallbackModel:
                 model = self._resolve(index, None)
                 async with AsyncExitStack() as closing:
                     async for event in _opened(model, request, closing):
-                        streamed = True
+                        streamed = streamed or "messageStart" not in event  # which says nothing yet
                         yield event
             except Exception as error:
                 may_switch = not streamed and switches != self.max_switches and is_among(error, self.on)
@@ -222,7 +223,7 @@ def checked_models(models: Iterable[Any]) -> tuple[Model | str, ...]:
 
 def _opened(model: Model, request: ModelRequest, closing: AsyncExitStack) -> AsyncIterator[StreamEvent]:
     """The stream, which is closed when it is left early."""
-    stream = model.stream(request)
+    stream = opened(model.stream(request))
     aclose = getattr(stream, "aclose", None)
     if aclose is not None:
         closing.push_async_callback(aclose)

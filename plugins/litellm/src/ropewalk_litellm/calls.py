@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ropewalk.kits.aio.seam import current_seam
+from ropewalk_litellm.signatures import parted
 
 NO_INDEX: Final = -1
 """Stands for an index that was left out."""
@@ -20,13 +21,14 @@ NO_INDEX: Final = -1
 class Call:
     """One tool call as far as it came. `announced` is whether its start was handed on."""
 
-    __slots__ = ("announced", "block", "given_id", "index", "name", "pieces", "use_id", "waiting")
+    __slots__ = ("announced", "block", "given_id", "index", "name", "pieces", "signature", "use_id", "waiting")
 
     def __init__(self, block: int, index: int, given_id: str) -> None:
         self.block = block
         self.index = index
         self.given_id = given_id
-        self.use_id = given_id or current_seam().new_id("tooluse_")
+        own_id, self.signature = parted(given_id)
+        self.use_id = own_id or current_seam().new_id("tooluse_")
         self.name = ""
         self.pieces: list[str] = []
         self.waiting: list[str] = []
@@ -45,7 +47,10 @@ class Call:
 
     @property
     def complete(self) -> bool:
-        """Whether the arguments are a whole JSON value already."""
+        """Whether the arguments are a whole JSON object already."""
+        if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
+            return False  # asked with each piece: long arguments are not read again for every one
+
         try:
             json.loads("".join(self.pieces))
         except ValueError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import socket
+import ssl
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -38,6 +40,14 @@ def translated(error: Exception, *, begun: bool = False) -> ModelError:
     if _CUT.search(message) or (begun and own is None and name in _NO_ANSWER):
         return _noted(IncompleteStreamError(f"{_PROVIDER}: {message}: the answer was cut; try again later"))
 
+    reason = _reason(told)
+    if reason is not None and str(reason) not in message:
+        message = f"{message.rstrip('. ')}: {reason}"  # "Connection error" alone helps nobody
+
+    if reason is not None and _is_wrong_place(reason):
+        where = f"{message} (check api_base, and the certificates and proxies on the way)"
+        return model_error("bad_request", where, provider=_PROVIDER, code=type(reason).__name__)
+
     status = None if name in _NO_ANSWER else _status(told)
     code = own or name
     failure = classify(_PROVIDER, code=code, status=status, text=message)
@@ -69,6 +79,20 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
         yield error
         error = getattr(error, "original_exception", None) or error.__cause__ or error.__context__
+
+
+def _reason(error: Exception) -> OSError | None:
+    """Why there was no connection, as the system says it, below what three libraries have made of it."""
+    kinds = (ssl.SSLError, socket.gaierror, ConnectionError)
+    return next((cause for cause in reversed([*_causes(error)]) if isinstance(cause, kinds)), None)
+
+
+def _is_wrong_place(reason: OSError) -> bool:
+    """Whether waiting does not help: there is no such host, or it is not who it should be."""
+    if isinstance(reason, socket.gaierror):
+        return reason.errno == socket.EAI_NONAME
+
+    return isinstance(reason, ssl.SSLError) and not isinstance(reason, ssl.SSLEOFError | ssl.SSLZeroReturnError)
 
 
 def _is_decoding(cause: BaseException) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from ropewalk.errors import IncompleteStreamError, MalformedStreamError
 from ropewalk.types import StreamEvent
 from ropewalk_litellm.calls import NO_INDEX, Call, Calls
+from ropewalk_litellm.signatures import signature_in
 from ropewalk_litellm.thinking import redacted_bytes
 from ropewalk_litellm.usage import usage_of
 
@@ -17,6 +18,7 @@ _STOP_REASONS: Final = {
     "function_call": "tool_use",
     "length": "max_tokens",
     "content_filter": "content_filtered",
+    "model_context_window_exceeded": "max_tokens",
 }
 
 
@@ -41,6 +43,11 @@ class EventWriter:
         if usage is not None:
             self._usage = usage_of(usage)
 
+    @property
+    def finished(self) -> bool:
+        """Whether the reason is known: the answer is complete."""
+        return self._finish is not None
+
     def finish(self, reason: Any) -> None:
         """Takes the reason why the model stopped; the last one counts."""
         if reason:
@@ -59,7 +66,8 @@ class EventWriter:
         calls = getattr(said, "tool_calls", None) or ()
         for place, call in enumerate(calls):
             index = getattr(call, "index", place)  # a whole message has no indices
-            yield from self._call(NO_INDEX if index is None else index, _str(call, "id"), _function(call))
+            signature = signature_in(call, _function(call))
+            yield from self._call(NO_INDEX if index is None else index, _str(call, "id"), _function(call), signature)
 
         legacy = getattr(said, "function_call", None)
         if legacy is not None and not calls:
@@ -139,7 +147,7 @@ class EventWriter:
 
     # -- tool calls, several at a time ---------------------------------------------------------------------------
 
-    def _call(self, index: int, use_id: str, function: Any) -> Iterator[StreamEvent]:
+    def _call(self, index: int, use_id: str, function: Any, signature: str = "") -> Iterator[StreamEvent]:
         name = _str(function, "name")
         call = self._calls.find(index, use_id, name)
         if call is None:
@@ -149,6 +157,7 @@ class EventWriter:
             call = self._calls.open(index, use_id, self._next())
 
         call.name = call.name or name
+        call.signature = call.signature or signature
         call.add(_str(function, "arguments"))
         yield from self._announce(call)
 
@@ -160,6 +169,9 @@ class EventWriter:
 
             call.announced = True
             use = {"toolUseId": call.use_id, "name": call.name}
+            if call.signature:
+                use["signature"] = call.signature
+
             yield {"contentBlockStart": {"contentBlockIndex": call.block, "start": {"toolUse": use}}}
 
         for arguments in call.take():

@@ -19,6 +19,7 @@ from ropewalk_litellm import background
 
 _log = logging.getLogger("ropewalk.litellm")
 _LOCAL_DATA: Final = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS")
+_REPEATED: Final = "REPEATED_STREAMING_CHUNK_LIMIT"
 _LOGGERS: Final = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 # What it silences itself when it is imported: pydantic says it of LiteLLM's classes, but not in LiteLLM's name.
 _ITS_WARNINGS: Final = (
@@ -95,6 +96,10 @@ def _imported() -> ModuleType:
 def _quieten(module: Any) -> None:
     module.telemetry = False
     module.suppress_debug_info = True  # it prints advice at each error
+    if _REPEATED not in os.environ:
+        # It takes a long rule or a wide table for a loop, and ends the answer. Loops end at the limit of tokens.
+        setattr(module, _REPEATED, sys.maxsize)
+
     if not os.environ.get("LITELLM_LOG"):
         for name in _LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # every failure is raised; nothing is lost

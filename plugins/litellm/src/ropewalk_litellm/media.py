@@ -47,7 +47,7 @@ def _part(kind: str, media: Mapping[str, Any]) -> dict[str, Any]:
         return _document_text(name, "\n".join(pieces))
 
     if "bytes" in source:
-        data = bytes(source["bytes"])
+        data = _bytes(kind, name, source["bytes"])
         if kind == "document" and form in _PLAIN:  # files are PDF to most providers, and text is text to all
             return _document_text(name, data.decode("utf-8", "replace"))
 
@@ -68,6 +68,17 @@ def _part(kind: str, media: Mapping[str, Any]) -> dict[str, Any]:
     file = {"file_data": address} if address.startswith("data:") else {"file_id": address}
     filename = f"{name}.{form}" if form and not name.endswith(f".{form}") else name
     return {"type": "file", "file": {"filename": filename, **file}}
+
+
+def _bytes(kind: str, name: str, data: Any) -> bytes:
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise model_error(
+            "bad_request",
+            f"the {kind} {name!r} has {type(data).__name__} as its bytes: give bytes, which b64decode makes of it",
+            provider="litellm",
+        )
+
+    return bytes(data)
 
 
 def _document_text(name: str, text: str) -> dict[str, Any]:

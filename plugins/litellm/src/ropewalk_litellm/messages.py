@@ -6,10 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from ropewalk.kits.json_values import strict_json
 from ropewalk.kits.messages.rules import BLANK
 from ropewalk.types import Message
 from ropewalk_litellm.cache_points import SYSTEM, Marks
 from ropewalk_litellm.media import media_part
+from ropewalk_litellm.signatures import signed_id
 from ropewalk_litellm.thinking import thinking_of
 
 Part = dict[str, Any]
@@ -17,9 +19,21 @@ _NOTHING: Final = "[no content]"
 
 
 def chat_messages(
-    system: Sequence[Mapping[str, Any]], messages: Sequence[Message], marks: Marks
+    system: Sequence[Mapping[str, Any]],
+    messages: Sequence[Message],
+    marks: Marks,
+    *,
+    signed: bool = False,
+    thinking: bool = True,
 ) -> list[dict[str, Any]]:
     """Everything that a request says, without its tools. Nothing that was passed in is written to.
+
+    Args:
+        system: The system prompt's blocks.
+        messages: The conversation.
+        marks: Where cache points stand.
+        signed: Give tool calls their signatures back, in their ids.
+        thinking: Give thinking back.
 
     Raises:
         ModelRequestError: A block has no form that the provider could be sent.
@@ -30,25 +44,32 @@ def chat_messages(
     if parts:
         chat.append({"role": "system", "content": _content(parts)})
 
+    ids: dict[str, str] = {}
     for index, message in enumerate(messages):
         if message["role"] == "assistant":
-            chat.append(_assistant(message["content"], index, marks))
+            if signed:
+                uses = [block["toolUse"] for block in message["content"] if "toolUse" in block]
+                ids.update({use["toolUseId"]: signed_id(use) for use in uses})
+
+            thought = thinking_of(message["content"]) if thinking else {}
+            chat.append({**_assistant(message["content"], index, marks, ids), **thought})
         else:
-            chat.extend(_user(message["content"], index, marks))
+            chat.extend(_user(message["content"], index, marks, ids))
 
     return chat
 
 
-def _assistant(blocks: Sequence[Mapping[str, Any]], index: int, marks: Marks) -> dict[str, Any]:
+def _assistant(blocks: Sequence[Mapping[str, Any]], index: int, marks: Marks, ids: Mapping[str, str]) -> dict[str, Any]:
     parts: list[Part] = []
     calls: list[dict[str, Any]] = []
     for place, block in enumerate(blocks):
         mark = marks.at(index, place)
         if "toolUse" in block:
             use = block["toolUse"]
-            arguments = json.dumps(use["input"], ensure_ascii=False)
+            arguments = json.dumps(strict_json(use["input"]), ensure_ascii=False)
             function = {"name": use["name"], "arguments": arguments}
-            calls.append({"id": use["toolUseId"], "type": "function", "function": function, **mark})
+            use_id = ids.get(use["toolUseId"], use["toolUseId"])
+            calls.append({"id": use_id, "type": "function", "function": function, **mark})
         elif (text := _text(block)) is not None:
             parts.append({"type": "text", "text": text, **mark})
 
@@ -58,10 +79,12 @@ def _assistant(blocks: Sequence[Mapping[str, Any]], index: int, marks: Marks) ->
     elif not parts:
         message["content"] = BLANK
 
-    return {**message, **thinking_of(blocks)}
+    return message
 
 
-def _user(blocks: Sequence[Mapping[str, Any]], index: int, marks: Marks) -> list[dict[str, Any]]:
+def _user(
+    blocks: Sequence[Mapping[str, Any]], index: int, marks: Marks, ids: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """Tool results are messages of their own, first; what they cannot carry and the rest follow as the user's."""
     results: list[dict[str, Any]] = []
     moved: list[Part] = []
@@ -69,16 +92,18 @@ def _user(blocks: Sequence[Mapping[str, Any]], index: int, marks: Marks) -> list
     for place, block in enumerate(blocks):
         mark = marks.at(index, place)
         if "toolResult" in block:
-            message, media = _tool_result(block["toolResult"], mark)
-            results.append(message)
+            result = block["toolResult"]
+            use_id = ids.get(result["toolUseId"], result["toolUseId"])
+            message, media = _tool_result(result, mark)
+            results.append({**message, "tool_call_id": use_id})
             moved += media
-        elif (part := media_part(block)) is not None:
+        elif (part := media_part(block.get("guardContent") or block)) is not None:
             parts.append({**part, **mark})
         elif (text := _text(block)) is not None:
             parts.append({"type": "text", "text": text, **mark})
 
     content = _content([*moved, *parts])
-    return [*results, {"role": "user", "content": content}] if content or not results else results
+    return [*results, {"role": "user", "content": content or BLANK}] if content or not results else results
 
 
 def _tool_result(result: Mapping[str, Any], mark: dict[str, Any]) -> tuple[dict[str, Any], list[Part]]:
@@ -90,7 +115,7 @@ def _tool_result(result: Mapping[str, Any], mark: dict[str, Any]) -> tuple[dict[
         if "text" in piece:
             texts.append(piece["text"])
         elif "json" in piece:
-            texts.append(json.dumps(piece["json"], ensure_ascii=False))
+            texts.append(json.dumps(strict_json(piece["json"]), ensure_ascii=False))
         elif (part := media_part(piece)) is not None:
             if part["type"] == "text":
                 texts.append(part["text"])
@@ -110,18 +135,16 @@ def _tool_result(result: Mapping[str, Any], mark: dict[str, Any]) -> tuple[dict[
 
 
 def _text(block: Mapping[str, Any]) -> str | None:
-    """The text that a block comes down to; None when it has none."""
+    """The text that a block comes down to; None when it has none, or a blank one, which providers refuse."""
+    text = ""
     if "text" in block:
-        return str(block["text"])
+        text = str(block["text"])
+    elif "guardContent" in block:
+        text = str((block["guardContent"].get("text") or {}).get("text", ""))
+    elif "citationsContent" in block:
+        text = "".join(str(piece.get("text", "")) for piece in block["citationsContent"].get("content", ()))
 
-    if "guardContent" in block:
-        guarded = block["guardContent"].get("text")
-        return None if guarded is None else str(guarded.get("text", ""))
-
-    if "citationsContent" in block:
-        return "".join(str(piece.get("text", "")) for piece in block["citationsContent"].get("content", ()))
-
-    return None
+    return text if text.strip() else None
 
 
 def _content(parts: list[Part]) -> Any:

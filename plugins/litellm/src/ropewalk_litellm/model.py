@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
@@ -18,6 +19,9 @@ from ropewalk_litellm.settings import CacheConfig, Settings
 if TYPE_CHECKING:
     from ropewalk.model import ModelRequest
     from ropewalk.types import StreamEvent
+
+
+logger = logging.getLogger("ropewalk.litellm")
 
 
 class LiteLLMModel:
@@ -147,6 +151,16 @@ async def _read(answer: Any, writer: EventWriter, put: background.Put[StreamEven
 
                 if choice.finish_reason:
                     writer.finish(_reason(stream, choice.finish_reason))
+    except Exception as error:
+        own = getattr(stream, "received_finish_reason", None)  # LiteLLM says it when the stream has ended
+        if own is not None and not writer.finished:
+            writer.finish(_known_reasons().get(str(own), own))
+
+        if not writer.finished:
+            raise
+
+        # The answer is there and paid for: another one would be paid for again.
+        logger.warning("an answer is complete, but what it cost may not be known: %s", translated(error))
     finally:
         close = getattr(stream, "aclose", None)
         if close is not None:

@@ -6,12 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ropewalk.kits.json_values import clean_text
+from ropewalk.kits.json_values import strict_json
 from ropewalk.model import ModelRequest
 from ropewalk.types import Message, ToolSpec
 from ropewalk_litellm.cache_points import TOOLS, Marks, marks_of
 from ropewalk_litellm.messages import chat_messages
 from ropewalk_litellm.settings import Settings
+from ropewalk_litellm.signatures import takes_signatures
+from ropewalk_litellm.thinking import takes_thinking
 
 _LONGEST_NAME: Final = 64
 _NO_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]+")
@@ -27,36 +29,26 @@ def arguments(settings: Settings, request: ModelRequest) -> dict[str, Any]:
     specs = request.tool_specs or _former_tools(settings.model_id, request.messages)
     marks = marks_of(request.system, request.messages, tools=bool(specs), auto=settings.cache_point)
     call: dict[str, Any] = {"num_retries": 0, "max_retries": 0, **settings.client_args, **settings.params}
+    signed, thinking = takes_signatures(settings.model_id), takes_thinking(settings.model_id)
     call.update(
         model=settings.model_id,
-        messages=_clean(chat_messages(request.system, request.messages, marks)),
+        messages=strict_json(chat_messages(request.system, request.messages, marks, signed=signed, thinking=thinking)),
         stream=settings.stream,
     )
     if settings.stream:
         call.setdefault("stream_options", {"include_usage": True})
 
     if specs:
-        call["tools"] = _clean(_tools(specs, marks))
+        call["tools"] = strict_json(_tools(specs, marks))
         if request.tool_choice is not None and request.tool_specs:
             call["tool_choice"] = _tool_choice(request.tool_choice)
     else:
         call.pop("tool_choice", None)
 
     if request.output_schema is not None:
-        call["response_format"] = _clean(response_format(request.output_schema))
+        call["response_format"] = strict_json(response_format(request.output_schema))
 
     return call
-
-
-def _clean(value: Any) -> Any:
-    """The value with every text in it made valid Unicode: half a character would fail the whole request."""
-    if isinstance(value, str):
-        return clean_text(value)
-
-    if isinstance(value, list):
-        return [_clean(each) for each in value]
-
-    return {key: _clean(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def _tools(specs: Sequence[ToolSpec], marks: Marks) -> list[dict[str, Any]]:

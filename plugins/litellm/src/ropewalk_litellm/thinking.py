@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 _AS_TEXT: Final = b"litellm-text:"
+_KEEPS_ITS_OWN: Final = re.compile(r"((openai|azure)/)?(gpt-(?!oss)|o[1-9]\b|chatgpt)", re.IGNORECASE)
+
+
+def takes_thinking(model_id: str) -> bool:
+    """Whether a model has a use for earlier thinking: OpenAI's models show none and take none, of others neither."""
+    return _KEEPS_ITS_OWN.match(model_id) is None
 
 
 def redacted_bytes(data: str) -> bytes:

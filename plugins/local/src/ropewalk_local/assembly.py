@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Callable
@@ -18,6 +19,19 @@ if TYPE_CHECKING:
     from ropewalk_local.catalog import ModelFile, Part
 
 _BLOCK: Final = 1 << 18
+
+
+class WriteError(Exception):
+    """The unfinished file cannot be written: no fault of the source, and no other source helps.
+
+    Attributes:
+        error: What the system says.
+    """
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
 
 Read = Callable[[int], bytes]
 """Reads at most so many bytes; fewer than asked for do not mean the end, none do."""
@@ -61,7 +75,8 @@ class Assembly:
         return sum(part.size for part in self._entry.parts[: self._done])
 
     def _open(self) -> IO[bytes]:
-        stream = self._partial.open("r+b" if self._partial.exists() else "w+b")
+        # unbuffered: of a full disk nothing is left that closing would write again
+        stream: IO[bytes] = self._partial.open("r+b" if self._partial.exists() else "w+b", buffering=0)
         try:
             while self._done < len(self._entry.parts) and self._keep_next(stream):
                 pass
@@ -96,14 +111,23 @@ class Assembly:
         Raises:
             DownloadInterruptedError: The bytes end too early, or the work was stopped.
             HashMismatchError: They are not the pinned ones.
+            WriteError: There is no room for them.
         """
         start = self.size
         try:
-            self._count(self._copy(read, self._stream.write, source))
+            self._count(self._copy(read, self._write, source))
         finally:
             if self.size == start:
                 self._stream.seek(start)
                 self._stream.truncate()
+
+    def _write(self, block: bytes) -> None:
+        rest = memoryview(block)
+        try:
+            while rest:
+                rest = rest[self._stream.write(rest) :]
+        except OSError as error:
+            raise WriteError(error) from error
 
     def _copy(self, read: Read, write: Callable[[bytes], object], source: str) -> Any:
         """Copies the next piece and returns the hash of all up to its end."""
@@ -150,7 +174,8 @@ class Assembly:
         os.fsync(self._stream.fileno())
         self.close()
         self._partial.replace(self._target)
-        note_verified(self._target, digest)
+        with contextlib.suppress(OSError):  # without the note it is hashed at the next start
+            note_verified(self._target, digest)
 
     def close(self) -> None:
         """Closes the unfinished file and keeps it."""

@@ -53,6 +53,16 @@ class NoSpaceError(LocalModelError):
         )
 
 
+class CacheFolderError(LocalModelError):
+    """The cache folder cannot be made, read or written."""
+
+    def __init__(self, folder: Path, reason: str) -> None:
+        super().__init__(
+            f"{folder} cannot be used for models ({reason}): make it writable, or point ROPEWALK_CACHE at another "
+            "folder."
+        )
+
+
 class HashMismatchError(LocalModelError):
     """What a source delivered is not the file that the catalog pins; it was thrown away."""
 

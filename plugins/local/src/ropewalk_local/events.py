@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
+from ropewalk.errors import IncompleteStreamError
 from ropewalk_local.answer import Piece, ReplyDecoder, Text, ToolInput, ToolStart
 
 if TYPE_CHECKING:
@@ -55,7 +56,14 @@ class EventWriter:
             self._finish = choice.get("finish_reason") or self._finish
 
     def end(self, latency_ms: int) -> Iterator[StreamEvent]:
-        """The last events."""
+        """The last events.
+
+        Raises:
+            IncompleteStreamError: The runtime never said why the model stopped.
+        """
+        if not self._finish:
+            raise IncompleteStreamError("The local model's runtime ended in the middle of an answer: try again.")
+
         if self._index < 0:
             yield from self._start("text", {})
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import shutil
 from typing import TYPE_CHECKING, Final
 
-from ropewalk_local.assembly import Assembly
+from ropewalk_local.assembly import Assembly, WriteError
 from ropewalk_local.cache import Stopped, is_noted, locked, models_folder, never, verify
-from ropewalk_local.errors import DownloadInterruptedError, HashMismatchError, NoSourceError, NoSpaceError
+from ropewalk_local.errors import (
+    CacheFolderError,
+    DownloadInterruptedError,
+    HashMismatchError,
+    NoSourceError,
+    NoSpaceError,
+)
 from ropewalk_local.sources import SourceError, from_hub, from_index
 
 if TYPE_CHECKING:
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("ropewalk.local")
 _SPARE_BYTES: Final = 50_000_000
 _SOURCES: Final = (from_hub, from_index)
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def path_of(entry: ModelFile) -> Path:
@@ -35,6 +43,7 @@ def ensure(entry: ModelFile, stopped: Stopped = never) -> Path:
 
     Raises:
         NoSpaceError: The disk has no room for it.
+        CacheFolderError: The cache folder cannot be written, and does not have the file.
         NoSourceError: No source delivers it.
         HashMismatchError: A source delivered something else, and no other source helped.
         DownloadInterruptedError: The download broke or was stopped.
@@ -43,21 +52,33 @@ def ensure(entry: ModelFile, stopped: Stopped = never) -> Path:
     if is_noted(target, entry.sha256):
         return target
 
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with locked(target, stopped):
-        if verify(target, entry.sha256, stopped):
-            return target
-
-        if target.exists():
-            _log.warning("%s is not the pinned file: it is fetched again", target)
-            target.unlink()
-
-        _fetch(entry, target, stopped)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with locked(target, stopped):
+            if not verify(target, entry.sha256, stopped):
+                _fetch(entry, target, stopped)
+    except (OSError, WriteError) as error:
+        if not verify(target, entry.sha256, stopped):  # it may be there, in a folder that others look after
+            raise _unusable(entry, target, error.error if isinstance(error, WriteError) else error) from error
 
     return target
 
 
+def _unusable(entry: ModelFile, target: Path, error: OSError) -> Exception:
+    if error.errno not in _FULL:
+        return CacheFolderError(target.parent, error.strerror or str(error))
+
+    try:
+        return NoSpaceError(target.parent, entry.size, shutil.disk_usage(target.parent).free)
+    except OSError:
+        return NoSpaceError(target.parent, entry.size, 0)
+
+
 def _fetch(entry: ModelFile, target: Path, stopped: Stopped) -> None:
+    if target.exists():
+        _log.warning("%s is not the pinned file: it is fetched again", target)
+        target.unlink()
+
     with Assembly(entry, target, stopped) as assembly:
         _check_space(entry, assembly, target.parent)
         failures: list[Exception] = []

@@ -22,6 +22,7 @@ _SCALARS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?
 _LENGTH: Final = struct.Struct("<Q")
 _SPECIAL_TOKEN_TYPES: Final = frozenset({3, 4})  # control and user-defined: matched in any text
 _DEFAULT_ALIGNMENT: Final = 32
+_MOST_TOKENS: Final = 1 << 24  # no vocabulary has a tenth of it; a damaged count must not fill the memory
 # ggml type -> (elements, bytes) of one block; types that are missing here are not checked for their size
 _BLOCKS: Final = {
     0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 9: (32, 36),
@@ -89,8 +90,10 @@ def read_header(path: Path) -> Header:
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
             try:
                 return _Reader(path, data).header()
-            except (struct.error, IndexError) as error:
+            except (struct.error, IndexError, OverflowError) as error:
                 raise TruncatedGgufError(path, size, None) from error
+            except RecursionError as error:
+                raise NotGgufError(path, "lists within lists without end") from error
 
 
 class _Reader:
@@ -123,7 +126,11 @@ class _Reader:
             else:
                 values[key] = self._value(kind)
 
-        self._check_size(tensors, int(values.get("general.alignment", _DEFAULT_ALIGNMENT)))
+        alignment = values.get("general.alignment", _DEFAULT_ALIGNMENT)
+        if type(alignment) is not int or alignment < 1:
+            raise NotGgufError(self._path, f"it is aligned to {alignment!r}")
+
+        self._check_size(tensors, alignment)
         special = tuple(
             token.decode(errors="replace")
             for token, type_ in zip(tokens, types, strict=False)
@@ -171,12 +178,20 @@ class _Reader:
 
         return self._number(_SCALARS[kind])
 
+    def _count(self) -> int:
+        """How many tokens there are."""
+        count = self._number("Q")
+        if count > _MOST_TOKENS:
+            raise NotGgufError(self._path, f"a vocabulary of {count} tokens")
+
+        return count
+
     def _strings(self) -> list[bytes]:
-        _, count = self._number("I"), self._number("Q")
+        _, count = self._number("I"), self._count()
         return [self._bytes() for _ in range(count)]
 
     def _array(self) -> list[Any]:
-        kind, count = self._number("I"), self._number("Q")
+        kind, count = self._number("I"), self._count()
         code = f"<{count}{_SCALARS.get(kind, 'B')}"
         values = list(struct.unpack_from(code, self._data, self._at))
         self._at += struct.calcsize(code)

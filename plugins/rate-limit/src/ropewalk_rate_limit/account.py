@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ropewalk_rate_limit.rate import Rate
 
 MINUTE: Final = 60.0
+_LOOK_SECONDS: Final = 5.0  # those behind find out by themselves that the event loop of the first has stopped
 
 
 class Call:
@@ -49,6 +50,11 @@ class Waiter:
         """Whether nobody can be waiting here any more."""
         return self._loop.is_closed()
 
+    @property
+    def can_go(self) -> bool:
+        """Whether its event loop runs; one that stands still may go on later, and must not block others until then."""
+        return self._loop.is_running()
+
     def wake(self) -> None:
         """Makes it look again. From any thread."""
         with contextlib.suppress(RuntimeError):  # its loop is closed: the next to come removes it
@@ -59,9 +65,12 @@ class Waiter:
         self._changed.clear()
 
     async def wait(self, seconds: float | None) -> None:
-        """Waits until it is woken, or that long."""
+        """Waits until it is woken, or that long; a while when others are first."""
         if seconds is None:
-            await self._changed.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    await self._changed.wait()
+
             return
 
         waits: set[asyncio.Future[Any]] = {
@@ -103,7 +112,7 @@ class Account:
         """
         waiter = Waiter(rate, tokens)
         with self._lock:
-            self._forget_the_gone()
+            self._wake_first()
             self._queue.append(waiter)
 
         try:
@@ -126,13 +135,13 @@ class Account:
 
             fewer = tokens < call.tokens
             call.tokens = tokens
-            if fewer and self._queue:
-                self._queue[0].wake()
+            if fewer:
+                self._wake_first()
 
     def _try(self, waiter: Waiter) -> tuple[Call | None, float | None]:
         """The call, or the seconds to wait; neither when others are first."""
         with self._lock:
-            if self._queue[0] is not waiter:
+            if self._first() is not waiter:
                 return None, None
 
             now = current_seam().monotonic()
@@ -140,7 +149,7 @@ class Account:
             if seconds > 0:
                 return None, seconds
 
-            self._queue.popleft()
+            self._queue.remove(waiter)
             self._wake_first()
             call = Call(now, waiter.tokens)
             self._calls.append(call)
@@ -150,25 +159,22 @@ class Account:
     def _leave(self, waiter: Waiter) -> None:
         with self._lock:
             if waiter in self._queue:
-                first = self._queue[0] is waiter
                 self._queue.remove(waiter)
-                if first:
-                    self._wake_first()
+                self._wake_first()
+
+    def _first(self) -> Waiter | None:
+        return next((waiter for waiter in self._queue if waiter.can_go), None)
 
     def _wake_first(self) -> None:
         self._forget_the_gone()
-        if self._queue:
-            self._queue[0].wake()
+        first = self._first()
+        if first is not None:
+            first.wake()
 
     def _forget_the_gone(self) -> None:
-        """Removes those at the head whose event loop was closed under them: they would block all others."""
-        gone = False
+        """Removes those at the head whose event loop was closed under them: nobody waits there any more."""
         while self._queue and self._queue[0].is_gone:
             self._queue.popleft()
-            gone = True
-
-        if gone and self._queue:
-            self._queue[0].wake()
 
     def _seconds(self, waiter: Waiter, now: float) -> float:
         """How long until the call fits in."""

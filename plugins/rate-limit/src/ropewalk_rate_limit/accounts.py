@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from typing import Any, Final
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from ropewalk.kits.aio.seam import Seam, current_seam
@@ -20,7 +21,7 @@ class _Accounts:
         self.by_object: WeakKeyDictionary[Any, Account] = WeakKeyDictionary()
 
 
-_lock: Final = threading.Lock()
+_lock = threading.Lock()
 _of_clock: WeakKeyDictionary[Seam, _Accounts] = WeakKeyDictionary()
 
 
@@ -43,3 +44,14 @@ def account_of(model: Any) -> Account:
             return accounts.by_object.setdefault(model, Account())
         except TypeError:  # it cannot be referred to weakly, or has no hash
             return accounts.by_id.setdefault(f"<{type(model).__qualname__} at {id(model)}>", Account())
+
+
+def _forget() -> None:
+    """After a fork: whoever waits or holds a lock is in the parent, and calls of the child would wait for ever."""
+    global _lock  # noqa: PLW0603 - the lock may have been held by a thread that does not exist here
+    _lock = threading.Lock()
+    _of_clock.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_forget)

@@ -15,11 +15,12 @@ from ropewalk.kits.aio.seam import current_seam
 from ropewalk_rate_limit.accounts import account_of, id_of
 from ropewalk_rate_limit.errors import RequestTooLargeError
 from ropewalk_rate_limit.rate import Rate
-from ropewalk_rate_limit.tokens import estimate, remember
+from ropewalk_rate_limit.tokens import by_size, estimate, remember
 
 if TYPE_CHECKING:
     from ropewalk import AgentResult
     from ropewalk.agent import Agent
+    from ropewalk.kits.state import JSONState
 
 logger = logging.getLogger("ropewalk.rate_limit")
 
@@ -106,7 +107,7 @@ class RateLimitPlugin:
             return await call_next(request)
 
         cell = agent.plugin_state(self.name)
-        tokens = _checked(agent, rate.tokens_per_minute, estimate(request, cell)) if rate.tokens_per_minute else 0
+        tokens = _checked(agent, rate.tokens_per_minute, request, cell) if rate.tokens_per_minute else 0
         account = account_of(agent.model)
         now = current_seam().monotonic
         began = now()
@@ -120,9 +121,12 @@ class RateLimitPlugin:
         return outcome
 
 
-def _checked(agent: Agent, allowed: int, tokens: tuple[int, int]) -> int:
+def _checked(agent: Agent, allowed: int, request: ModelRequest, cell: JSONState) -> int:
     """The tokens to wait for: what will be read has to fit, what will be written is a guess."""
-    read, written = tokens
+    read, written = estimate(request, cell)
+    if read > allowed:  # messages may have become shorter since the last call, each in its place
+        read = min(read, by_size(request))
+
     if read > allowed:
         raise RequestTooLargeError(id_of(agent.model) or type(agent.model).__name__, read, allowed)
 

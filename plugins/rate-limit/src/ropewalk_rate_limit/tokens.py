@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from ropewalk.kits.state import JSONState
 
 _SEEN: Final = "seen"
+_TURN: Final = "turn"
 _CHARS_PER_TOKEN: Final = 4
 
 
 def estimate(request: ModelRequest, cell: JSONState) -> tuple[int, int]:
     """About what the model will read, and what it will write.
+
+    A call beside the conversation, such as one for a summary, has messages of its own: it is counted by its size.
 
     Args:
         request: What will be sent.
@@ -23,8 +26,8 @@ def estimate(request: ModelRequest, cell: JSONState) -> tuple[int, int]:
     """
     seen: dict[str, int] | None = cell.get(_SEEN)
     messages = request.messages
-    if seen is None or seen["messages"] > len(messages):
-        return estimate_tokens(messages) + _around(request), 0 if seen is None else seen["written"]
+    if seen is None or seen["messages"] > len(messages) or request.purpose != _TURN:
+        return by_size(request), 0 if seen is None else seen["written"]
 
     # The last answer is in the history now: it is known by the tokens that it took to write it.
     fresh = [messages[place] for place in range(seen["messages"] + 1, len(messages))]
@@ -32,9 +35,17 @@ def estimate(request: ModelRequest, cell: JSONState) -> tuple[int, int]:
 
 
 def remember(request: ModelRequest, usage: Usage, cell: JSONState) -> None:
-    """Leaves what a call has used, for the next estimate."""
+    """Leaves what a call of the conversation has used, for the next estimate."""
+    if request.purpose != _TURN:
+        return
+
     total, written = usage["totalTokens"], usage["outputTokens"]
     cell.set(_SEEN, {"messages": len(request.messages), "read": total - written, "written": written})
+
+
+def by_size(request: ModelRequest) -> int:
+    """About what the model will read, by nothing but the request itself."""
+    return estimate_tokens(request.messages) + _around(request)
 
 
 def _around(request: ModelRequest) -> int:

@@ -52,22 +52,27 @@ def is_transient(error: BaseException) -> bool:
     return _lost_connection(error) or _names_overload(error)
 
 
-def _lost_connection(error: BaseException) -> bool:
+def _lost_connection(error: BaseException, within: int = _CHAIN) -> bool:
     if any(isinstance(each, ssl.SSLCertVerificationError) for each in _with_causes(error)):
         return False
 
-    if isinstance(error, ConnectionError | TimeoutError):
+    if isinstance(error, ConnectionError | TimeoutError) or _was_cut(error):
         return True
 
     reason = getattr(error, "reason", None)  # urllib3's own retries end in an error that holds the last one
-    if isinstance(reason, Exception):
-        return _lost_connection(reason)
+    if isinstance(reason, Exception) and within:
+        return _lost_connection(reason, within - 1)
 
     classes = type(error).__mro__
     if any(cls.__name__ in NOT_CONNECTION_ERRORS for cls in classes):
         return False
 
     return any(cls.__name__ in CONNECTION_ERRORS.get(cls.__module__.partition(".")[0], ()) for cls in classes)
+
+
+def _was_cut(error: BaseException) -> bool:
+    """Whether a connection was lost while its encryption began, which clients report like a wrong certificate."""
+    return any(isinstance(each, ssl.SSLEOFError) for each in _with_causes(error))
 
 
 def _with_causes(error: BaseException) -> Iterator[BaseException]:

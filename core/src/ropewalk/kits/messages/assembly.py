@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
 
 from ropewalk.errors import IncompleteStreamError, MalformedStreamError
 from ropewalk.kits.calls.outcomes import NO_USAGE, ModelOutcome
 from ropewalk.kits.events import Delta, TextEnded, ToolInputDelta
 from ropewalk.kits.json_values import clean_text, strict_json
-from ropewalk.types import ContentBlock, Message, StreamEvent, Usage
+from ropewalk.types import ContentBlock, Message, StreamEvent, ToolUse, Usage
 
 _SHOWN: Final = 80
 T = TypeVar("T")
@@ -256,7 +256,7 @@ class Assembly:
         """What is worth keeping of a stream that was stopped: texts and finished thinking, no tool uses."""
         kept = [b for b in self._ordered() if b.kind == "text" or (b.kind == "reasoning" and b.closed)]
         content = [c for b in kept for c in _content(b)]
-        if not any("text" in c for c in content):
+        if not any("reasoningContent" not in c for c in content):
             content = []
 
         return ModelOutcome({"role": "assistant", "content": content}, "cancelled", self._usage, self._latency)
@@ -321,7 +321,12 @@ def _tool_use(block: _Block, free_id: FreeId, taken: set[str], errors: dict[str,
     if problem is not None:
         errors[use_id] = problem
 
-    return {"toolUse": {"toolUseId": use_id, "name": _name(block), "input": value}}
+    use: dict[str, Any] = {"toolUseId": use_id, "name": _name(block), "input": value}
+    signature = block.start.get("signature")
+    if isinstance(signature, str) and signature:  # some providers sign a call, and want the signature back with it
+        use["signature"] = clean_text(signature)
+
+    return {"toolUse": cast("ToolUse", use)}
 
 
 def _name(block: _Block) -> str:
@@ -369,10 +374,11 @@ _JSON_NAMES: Final[dict[type, str]] = {
 
 
 def _checked_usage(usage: dict[str, Any]) -> Usage:
-    counts = {key: value for key, value in usage.items() if isinstance(value, int)}
+    known = {k: v for k, v in usage.items() if isinstance(v, int | float) and math.isfinite(v)}
+    counts = {key: max(int(value), 0) for key, value in known.items()}
     entered, left = counts.get("inputTokens", 0), counts.get("outputTokens", 0)
     counts["inputTokens"], counts["outputTokens"] = entered, left
-    counts.setdefault("totalTokens", entered + left)
+    counts["totalTokens"] = max(counts.get("totalTokens", 0), entered + left)  # limits are held against it
     return counts  # type: ignore[return-value]
 
 

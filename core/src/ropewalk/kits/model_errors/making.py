@@ -39,7 +39,10 @@ _TO_DO: Final[Mapping[FailureClass, str]] = {
 }
 
 _LONGEST: Final = 2_000
-_MARKUP: Final = re.compile(r"<(script|style)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.DOTALL | re.IGNORECASE)
+# What is not closed goes on to the end, and a tag ends before the next one: so no text is searched through twice.
+_MARKUP: Final = re.compile(
+    r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE
+)
 _HTML: Final = re.compile(r"<(!doctype|html|body|head)\b", re.IGNORECASE)
 
 

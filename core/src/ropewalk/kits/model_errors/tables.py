@@ -46,6 +46,11 @@ QUOTA: Final = (
     Row("auth", "openai", text=r"insufficient_quota|exceeded your current quota|credit balance is too low"),
 )
 
+# One request that is larger than a minute's tokens comes with the status of a throttle; a shorter one fits.
+LARGER_THAN_A_MINUTE: Final = (
+    Row("overflow", "openai", text=r"request too large for .{0,300}\b(tokens per min|TPM\b)"),
+)
+
 # Before the texts of overflows, because a throttle names numbers of tokens too.
 THROTTLES: Final = (
     Row("transient", "bedrock", "ModelNotReadyException"),  # its status is 429
@@ -118,6 +123,7 @@ MODELS: Final = (
 
 CONNECTIONS: Final = (
     Row("bad_request", "*", text=r"certificate.?verify.?failed|certificate verification"),  # not who it should be
+    Row("transient", "*", "SSLError", text=r"EOF occurred|unexpected eof|reset by peer|timed out"),  # it was cut
     Row("bad_request", "*", "SSLError"),
     Row("transient", "bedrock", "EndpointConnectionError ConnectTimeoutError ConnectionClosedError ReadTimeoutError"),
     Row("transient", "bedrock", "HTTPClientError IncompleteReadError ResponseStreamingError ProxyConnectionError"),
@@ -128,6 +134,8 @@ CONNECTIONS: Final = (
 )
 
 OVERLOADS: Final = (
+    # LiteLLM's own verdict on a long answer, told as a fault of the server: the same would be paid for again.
+    Row("bad_request", "litellm", text=r"model is repeating the same chunk"),
     Row("transient", "bedrock", "ModelErrorException ModelTimeoutException ModelStreamErrorException"),
     Row("transient", "litellm", "MidStreamFallbackError BadGatewayError"),
     Row("transient", "openai", "server_error overloaded_error engine_overloaded"),
@@ -150,6 +158,7 @@ LAST: Final = (
 
 ROWS: Final[tuple[Row, ...]] = (
     *QUOTA,
+    *LARGER_THAN_A_MINUTE,
     *THROTTLES,
     *NO_OVERFLOW,
     *OVERFLOWS,
