@@ -8,16 +8,18 @@ import pytest
 
 from ropewalk_testing import crash
 
-pytest.importorskip("ropewalk_session_s3")
+S3LogStore = pytest.importorskip("ropewalk_session_s3").S3LogStore
 boto3 = pytest.importorskip("boto3")
 pytest.importorskip("moto")
 
 WHOLE = crash.Scenario(subagents=2, plugins=("subagents",))
 
 
-def open_bucket(folder, endpoint_url):
-    from ropewalk_session_s3 import S3LogStore
+# Reads boto3's description of S3, which is kept: here once in the process that forks, and not in each of its children.
+S3LogStore("crashes", region_name="us-east-1")._bucket._client().close()
 
+
+def open_bucket(folder, endpoint_url):
     return S3LogStore("crashes", region_name="us-east-1", endpoint_url=endpoint_url)
 
 

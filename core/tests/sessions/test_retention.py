@@ -42,6 +42,16 @@ def test_what_is_folded(retention, cut):
     assert retention.cut(runs(4), now=4.0) == cut
 
 
+@pytest.mark.parametrize(("broken_off", "cut"), [((), 9), ((2,), 6), ((1, 2), 3), ((1,), 9), ((0, 1, 2), 0), ((3,), 9)])
+def test_a_run_that_broke_off_is_kept_with_the_one_that_closes_it(broken_off, cut):
+    records = [each for each in runs(4) if each.kind != "run_ended" or each.time not in broken_off]
+    shift = sum(1 for number in broken_off if 3 * number < cut)
+    found = Retention(keep_last=1).cut(records, now=4.0)
+
+    assert found == cut - shift
+    compacted(records, found, 9.0)
+
+
 @pytest.mark.parametrize("cut", [0, 1, 3, 6, 9, 12])
 def test_a_folded_log_adds_up_to_the_same(cut):
     records = runs(4)

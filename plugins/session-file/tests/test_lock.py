@@ -94,6 +94,26 @@ def test_a_forked_child_does_not_keep_a_lease(path):
             os.close(each)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_that_lets_a_lease_go_closes_nothing_of_its_own(path):
+    lease = take(path, lambda: "it")
+    child = os.fork()
+    if child == 0:
+        mine = [os.open(os.devnull, os.O_RDONLY) for _ in range(8)]  # one of them gets the number of the lock's file
+        lease.release()
+        closed = 0
+        for each in mine:
+            try:
+                os.fstat(each)
+            except OSError:
+                closed = 1
+
+        os._exit(closed)
+
+    assert os.waitpid(child, 0)[1] == 0
+    lease.release()
+
+
 def test_a_link_in_the_place_of_the_lock_is_not_followed(path, tmp_path):
     path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic links"):

@@ -292,3 +292,34 @@ def test_a_failed_write_ends_the_run_frees_the_session_and_is_made_up_for(make_a
     agent("3")
     assert_valid_history(agent.messages)
     assert make_agent().messages == agent.messages
+
+
+def test_of_two_agents_that_are_built_at_once_under_one_id_one_is_refused(tmp_path, monkeypatch):
+    manager, second = FileSessionManager("s", tmp_path), []
+    inner = manager.store.read
+
+    def read(key):
+        if not second:
+            second.append("is being built")
+            with pytest.raises(SessionException, match="has an agent 'default' already"):
+                Agent(ScriptedModel([]), session_manager=manager)
+
+        return inner(key)
+
+    monkeypatch.setattr(manager.store, "read", read)
+    Agent(ScriptedModel([]), session_manager=manager)
+
+
+def test_an_agent_whose_log_could_not_be_read_does_not_keep_its_id(tmp_path, monkeypatch):
+    manager = FileSessionManager("s", tmp_path)
+
+    def fail(key):
+        raise SessionException("the disk is away")
+
+    monkeypatch.setattr(manager.store, "read", fail)
+    with pytest.raises(SessionException, match="away") as kept:
+        Agent(ScriptedModel([]), session_manager=manager)
+
+    monkeypatch.undo()
+    Agent(ScriptedModel([]), session_manager=manager)
+    assert kept.value

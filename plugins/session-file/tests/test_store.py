@@ -14,6 +14,7 @@ from ropewalk.kits.sessions import (
     SessionException,
 )
 from ropewalk_session_file import FileLogStore
+from ropewalk_session_file import store as store_module
 
 
 def test_it_is_a_store(store):
@@ -185,3 +186,20 @@ async def test_leases_leave_no_files_open(store, key, notes):
     end = await store.replace(key, notes(3), end)
     assert store.read(key).position == end
     assert open_files() == before
+
+
+async def test_two_that_delete_at_once_do_not_disturb_each_other(store, key, notes, monkeypatch):
+    await store.append(key, notes(2), 0)
+    inner, seen = store_module.shutil.rmtree, []
+
+    def rmtree(folder):
+        seen.append(folder)
+        if len(seen) == 1:  # the other one removes what this one has just listed
+            next(folder.rglob("log.jsonl")).unlink()
+            raise FileNotFoundError(2, "gone")
+
+        inner(folder)
+
+    monkeypatch.setattr(store_module.shutil, "rmtree", rmtree)
+    assert store.delete(key.session_id)
+    assert list(store.root.iterdir()) == []

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import warnings
 
 import pytest
 
-from ropewalk import Agent
-from ropewalk.kits.log.records import Record
-from ropewalk.kits.sessions import LogKey
 from ropewalk_session_s3 import S3LogStore, S3SessionManager
-from ropewalk_testing import ScriptedModel
+from ropewalk_testing.session_fixtures import key, make_agent, records  # noqa: F401 - fixtures
 
 numbers = itertools.count()
 
 
 @pytest.fixture(scope="module")
 def endpoint():
-    """The URL of an S3 server on loopback."""
+    """The URL of an S3 server on loopback: moto's application for S3, without the search for it at each request."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of moto's own dependencies
-        from moto.server import ThreadedMotoServer
+        from moto.server import create_backend_app
+        from werkzeug.serving import WSGIRequestHandler, make_server
 
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+        class Silent(WSGIRequestHandler):
+            def log_request(self, *args):
+                pass
+
+        server = make_server("127.0.0.1", 0, create_backend_app("s3"), threaded=True, request_handler=Silent)
+
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
 
 
 @pytest.fixture
@@ -93,32 +99,3 @@ def requests_of():
         return seen
 
     return watch
-
-
-@pytest.fixture
-def key():
-    return LogKey("order-17", "default")
-
-
-@pytest.fixture
-def records():
-    """Makes records of a run: `records(3)`, `records(2, after=3)`."""
-
-    def make(count, after=0, run="run_1", text="Hello."):
-        message = {"role": "user", "content": [{"text": text}]}
-        return [
-            Record(run, after + i, "message_appended", {"id": after + i, "message": message}, 1.5 + after + i)
-            for i in range(count)
-        ]
-
-    return make
-
-
-@pytest.fixture
-def make_agent():
-    """An agent that prints nothing: `make_agent(manager, turns)`."""
-
-    def make(manager, turns, **parameters):
-        return Agent(model=ScriptedModel(turns), callback_handler=None, session_manager=manager, **parameters)
-
-    return make

@@ -87,6 +87,17 @@ def test_the_plugin_makes_a_manager_of_its_options(options):
     assert again.messages == agent.messages
 
 
+async def test_closing_an_agent_of_the_plugin_writes_what_was_changed_since_its_last_run(options):
+    given = {"session_id": "order-17", **options}
+    agent = Agent(model=ScriptedModel(["Hello."]), callback_handler=None, plugins=[("session-s3", given)])
+    await agent.invoke_async("Hi.")
+    agent.state.set("color", "red")
+    await agent.aclose()
+
+    again = Agent(model=ScriptedModel([]), callback_handler=None, plugins=[("session-s3", given)])
+    assert again.state.get("color") == "red"
+
+
 @pytest.mark.parametrize("given", [{}, {"session_id": "order-17"}, {"bucket": "b"}])
 def test_without_a_session_id_or_a_bucket_the_plugin_says_that_nothing_is_kept(caplog, given):
     with caplog.at_level(logging.WARNING, "ropewalk.sessions"):

@@ -50,9 +50,9 @@ class TestSQLite(Ours):
 @pytest.mark.service
 class TestPostgres(Ours):
     @pytest.fixture
-    def url(self, postgres):
+    def url(self, postgres, postgres_url):
         self.postgres = postgres
-        return postgres.new_database()
+        return postgres_url
 
     @contextmanager
     def broken(self, store):

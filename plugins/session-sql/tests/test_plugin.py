@@ -127,6 +127,17 @@ def test_the_plugin_makes_a_manager_of_its_options(sqlite_url):
     assert again.messages == agent.messages
 
 
+async def test_closing_an_agent_of_the_plugin_writes_what_was_changed_since_its_last_run(sqlite_url):
+    options = {"session_id": "order-17", "url": sqlite_url}
+    agent = Agent(model=ScriptedModel(["Hello."]), callback_handler=None, plugins=[("session-sql", options)])
+    await agent.invoke_async("Hi.")
+    agent.state.set("color", "red")
+    await agent.aclose()
+
+    again = Agent(model=ScriptedModel([]), callback_handler=None, plugins=[("session-sql", options)])
+    assert again.state.get("color") == "red"
+
+
 def test_without_a_session_id_the_plugin_says_that_nothing_is_kept(caplog):
     with caplog.at_level(logging.WARNING, "ropewalk.sessions"):
         Agent(model=ScriptedModel(["Hello."]), callback_handler=None, plugins=["session-sql"])("Hi.")

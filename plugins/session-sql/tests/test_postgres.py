@@ -16,8 +16,8 @@ pytestmark = pytest.mark.service
 
 
 @pytest.fixture
-def url(postgres):
-    return postgres.new_database()
+def url(postgres_url):
+    return postgres_url
 
 
 @pytest.fixture
@@ -111,6 +111,44 @@ async def test_a_lease_that_somebody_else_took_meanwhile_is_a_conflict(store, op
     await lease.release()
     await theirs.release()
     assert [record.run for record in store.read(key).records] == ["run_1", "run_other"]
+
+
+@pytest.mark.parametrize("what", ["append", "replace"])
+async def test_a_connection_lost_in_a_commit_says_so_and_the_same_write_finds_out(
+    store, open_store, key, records, cut, monkeypatch, what
+):
+    from sqlalchemy.engine import Connection
+
+    lease = await store.lease(key)
+    end = await store.append(key, records(2), 0)
+    inner = Connection.commit
+
+    def commit(connection):
+        inner(connection)
+        cut()
+        connection.exec_driver_sql("SELECT 1")
+
+    write = getattr(store, what)
+    monkeypatch.setattr(Connection, "commit", commit)
+    with pytest.raises(SessionException, match="stored or not"):
+        await write(key, records(3, after=2), end)
+
+    monkeypatch.undo()
+    end = await write(key, records(3, after=2), end)
+    await lease.release()
+    found = open_store().read(key)
+    assert found.position == end
+    assert found.records == (records(5) if what == "append" else records(3, after=2))
+
+
+async def test_a_machine_that_is_gone_does_not_keep_its_lease_for_hours(store, key, postgres):
+    lease = await store.lease(key)
+    connection = lease._held.connection
+    kept = [connection.exec_driver_sql(f"SHOW tcp_keepalives_{each}").scalar_one() for each in ("idle", "count")]
+    connection.rollback()
+    await lease.release()
+
+    assert kept == ["15", "3"]
 
 
 async def test_a_lease_that_was_given_up_while_it_was_taken_is_free(store, open_store, key):

@@ -264,3 +264,35 @@ async def test_opening_one_more_store_keeps_the_locks_of_the_first(store, open_s
             os._exit(code)
 
     assert os.waitpid(pid, 0)[1] == 0  # noqa: ASYNC222 - nothing else runs in this loop
+
+
+async def test_traces_that_cannot_be_erased_are_told_and_the_replacement_counts(
+    store, open_store, key, records, monkeypatch, caplog
+):
+    from sqlalchemy.exc import OperationalError
+
+    end = await store.append(key, records(2), 0)
+
+    def refuse(*_):
+        raise OperationalError("PRAGMA", None, sqlite3.OperationalError("disk I/O error"))
+
+    monkeypatch.setattr("ropewalk_session_sql.sqlite._pragma", refuse)
+    end = await store.replace(key, records(1), end)
+    monkeypatch.undo()
+
+    assert "still in the write-ahead log: " in caplog.text
+    assert open_store().read(key).position == end
+
+
+async def test_a_relative_file_is_the_same_one_after_a_change_of_folder(key, records, tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    store = SQLLogStore("sqlite:///sessions.db")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    await store.append(key, records(2), 0)
+    store.close()
+
+    other = SQLLogStore(f"sqlite:///{tmp_path}/sessions.db")
+    assert other.read(key).records == records(2)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    other.close()

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
+from weakref import WeakSet
 
 from ropewalk.kits.sessions import SessionConflictError
 from ropewalk_session_file.files import opened
@@ -29,11 +30,11 @@ else:
 class FileLease:
     """A lock on a file beside the log, which is never replaced. It holds for one descriptor, not for the process."""
 
-    __slots__ = ("_descriptor",)
+    __slots__ = ("__weakref__", "_descriptor")
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor: int | None = descriptor
-        _locked.add(descriptor)
+        _locked.add(self)
 
     def __del__(self) -> None:
         self.release()
@@ -42,11 +43,11 @@ class FileLease:
         """As the protocol says."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            _locked.discard(descriptor)
+            _locked.discard(self)
             os.close(descriptor)
 
 
-_locked: Final[set[int]] = set()
+_locked: Final[WeakSet[FileLease]] = WeakSet()
 
 
 def take(path: Path, whose: Callable[[], str]) -> FileLease:
@@ -90,10 +91,13 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _close_all() -> None:
-    """A forked child has the descriptors too, and would keep the locks when its parent dies."""
-    while _locked:
+    """A forked child has the descriptors too, and would keep the locks when its parent dies.
+
+    The leases are the child's as well: they must not close the numbers again, which will be of other files by then.
+    """
+    for lease in list(_locked):
         with contextlib.suppress(OSError):
-            os.close(_locked.pop())
+            lease.release()
 
 
 if hasattr(os, "register_at_fork"):

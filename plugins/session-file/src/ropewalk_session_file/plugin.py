@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, final
 
-import pydantic
-
 from ropewalk import hookimpl
+from ropewalk.kits.sessions.named import RetentionOptions
 from ropewalk_session_file.manager import FileSessionManager
 from ropewalk_session_file.store import Durability, FileLogStore
 
@@ -23,22 +22,16 @@ class SessionFilePlugin:
 
     name = "session-file"
 
-    class Config(pydantic.BaseModel):
+    class Config(RetentionOptions):
         """Options of managers that are made from an id; see `FileSessionManager`.
 
         Attributes:
             storage_dir: The folder of all sessions. Default: `.ropewalk/sessions` in the user's home.
             durability: `"process"` or `"power"`. Default `"process"`.
-            keep_last: Runs that are kept record by record. Default: all.
-            max_age: Seconds for which runs are kept record by record. Default: for ever.
-            compact_to_latest: Whether only the latest state is kept. Default: no.
         """
 
         storage_dir: str | None = None
         durability: Durability = "process"
-        keep_last: int | None = pydantic.Field(default=None, ge=0)
-        max_age: float | None = pydantic.Field(default=None, ge=0, allow_inf_nan=False)
-        compact_to_latest: bool = False
 
     def __init__(self, config: Config | None = None) -> None:
         self._options = (config or self.Config()).model_dump()

@@ -215,7 +215,7 @@ class FileLogStore:
 
             session.rename(self.root / f"{_DELETED}{secrets.token_hex(8)}")
             for leftover in self.root.glob(f"{_DELETED}*"):  # also of processes that ended here
-                shutil.rmtree(leftover)
+                _remove(leftover)
 
         return there
 
@@ -246,6 +246,13 @@ def _told(found: Scan, place: Place) -> str:
         f"{place.log}: {len(found.entries)} records, {found.end} bytes, are whole; the {found.size - found.end} bytes "
         "after them were changed, or their write was cut off. They are set aside before anything is written"
     )
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder that others may be removing as well."""
+    while folder.exists():
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(folder)
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -78,12 +78,12 @@ def replace(held: Held, records: Sequence[Record], position: int) -> int:
         old = _whole(held, position)
         generation = old.generation + 1 if old.head else _begin(held)
         data = lines([(head(place.key, generation), 0), *_rewritten(old.entries, records)], 0)
-        held.close_file()
-        replace_with(place.log, data)
         texts = erased_texts([entry.record for entry in old.entries], records)
         if texts:
-            scrub(place.aside(), texts)
+            scrub(place.aside(), texts)  # first: a log without them is one that nobody erases them for again
 
+        held.close_file()
+        replace_with(place.log, data)
         return position_of(generation, len(data))
 
 

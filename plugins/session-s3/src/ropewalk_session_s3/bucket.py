@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ _READ_SECONDS: Final = 20
 _ATTEMPTS: Final = 4
 _AT_ONCE: Final = 16
 _BATCH: Final = 1000  # keys that one request may delete
-_CONFLICTS: Final = 5
+_PAUSES: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""Seconds to wait while another write of the same object is under way: it may be our own, whose answer was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +104,20 @@ class Bucket:
 
         Returns:
             Its ETag now; None when the condition does not hold, and nothing was written.
+
+        Raises:
+            SessionException: It cannot be written, or others write it again and again.
         """
         condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
-        for _ in range(_CONFLICTS):
+        for pause in _PAUSES:
             try:
                 answer = self._call(
                     lambda client, bucket: client.put_object(Bucket=bucket, Key=key, Body=body, **condition)
                 )
             except _Refused as refused:
                 if refused.code == "ConditionalRequestConflict":
-                    continue  # another write of the same object was under way: it is to be asked again
+                    time.sleep(pause)
+                    continue
 
                 if refused.status == 412 or (refused.code == "NoSuchKey" and etag is not None):  # noqa: PLR2004
                     return None
@@ -120,7 +126,7 @@ class Bucket:
 
             return str(answer["ETag"])
 
-        return None
+        raise SessionException(f"{self}: another write of {key} is under way all the time: call the agent again")
 
     def listed(self, prefix: str, after: str = "") -> Iterator[Listed]:
         """The objects whose keys begin with a prefix and come after another key, in order."""
@@ -151,11 +157,14 @@ class Bucket:
                 )
 
     def delete_if(self, key: str, etag: str) -> bool:
-        """Removes an object, provided that it still has an ETag; whether it had."""
+        """Removes an object, provided that it still has an ETag; whether it is gone."""
         try:
             self._call(lambda client, bucket: client.delete_object(Bucket=bucket, Key=key, IfMatch=etag))
         except _Refused as refused:
-            if refused.status in (404, 409, 412):
+            if refused.code == "NoSuchKey":
+                return True  # the first answer was lost, and the request was repeated
+
+            if refused.status in (409, 412):
                 return False
 
             raise self._error(refused) from refused.__cause__

@@ -31,6 +31,7 @@ class Head:
         old: Generations that were replaced; their objects may still have to be deleted.
         holder: Who has the lease; None when nobody has.
         seconds: How long the lease lasts after each write of this object.
+        nonce: Makes each free head another one. An ETag is a digest: it would come back after somebody else's run.
     """
 
     key: LogKey
@@ -38,6 +39,7 @@ class Head:
     old: tuple[int, ...] = ()
     holder: dict[str, Any] | None = None
     seconds: float = 0.0
+    nonce: str = ""
 
     def to_bytes(self) -> bytes:
         """The object's body."""
@@ -49,6 +51,7 @@ class Head:
                 "generation": name_of(self.generation),
                 "old": [name_of(old) for old in self.old],
                 "lease": {**self.holder, "seconds": self.seconds} if self.holder is not None else None,
+                "nonce": self.nonce,
             },
             indent=1,
         ).encode()
@@ -80,6 +83,7 @@ class Head:
                 tuple(int(old, 16) for old in value["old"]),
                 {name: lease[name] for name in lease if name != "seconds"} if lease is not None else None,
                 float(lease["seconds"]) if lease is not None else 0.0,
+                str(value.get("nonce", "")),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SessionDamagedError(
@@ -92,7 +96,7 @@ class Head:
 
     def free(self) -> Head:
         """The same without a lease."""
-        return replace(self, holder=None, seconds=0.0)
+        return replace(self, holder=None, seconds=0.0, nonce=secrets.token_hex(8))
 
     @property
     def is_of_this_process(self) -> bool:

@@ -1,11 +1,13 @@
-"""Leases: the head of a log says who writes. They last 30 seconds; one thread per process renews them every 10."""
+"""Leases: the head of a log says who writes. They last 30 seconds, and are renewed every 10."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 from weakref import WeakSet
@@ -22,6 +24,10 @@ SECONDS: Final = 30.0
 
 BEAT: Final = 10.0
 """Seconds between renewals."""
+
+_PATIENCE: Final = 5.0  # seconds for which a round of renewals is waited for; what is slow then goes on by itself
+_AT_ONCE: Final = 16
+_TRIES: Final = 3
 
 _MARGIN: Final = 5.0
 """So long before its end the holder believes in its lease no more: the server counts in whole seconds."""
@@ -83,15 +89,19 @@ class S3Lease:
         Raises:
             SessionConflictError: Somebody else has it.
         """
-        found = bucket.get(name)
-        head = Head.from_bytes(found.body, f"{bucket}: {name}") if found is not None else new()
-        if found is not None and head.is_taken(found.age) and not heartbeat.has_lost(head):
-            raise _in_use(what, bucket)
+        for _ in range(_TRIES):  # a dead holder's last renewal may come after the first look
+            found = bucket.get(name)
+            head = Head.from_bytes(found.body, f"{bucket}: {name}") if found is not None else new()
+            if found is not None and head.is_taken(found.age) and not heartbeat.has_lost(head):
+                break
 
-        lease = cls(bucket, name, what, head.leased(SECONDS), found.etag if found is not None else None)
-        heartbeat.add(lease)
-        lease.begin()
-        return lease
+            lease = cls(bucket, name, what, head.leased(SECONDS), found.etag if found is not None else None)
+            heartbeat.add(lease)
+            with contextlib.suppress(SessionConflictError):
+                lease.begin()
+                return lease
+
+        raise _in_use(what, bucket)
 
     def begin(self) -> None:
         """Writes the lease for the first time. Blocks.
@@ -102,8 +112,6 @@ class S3Lease:
         try:
             self.write(self.head)
             self._begun = True
-        except SessionConflictError:
-            raise _in_use(self._what, self._bucket) from None
         finally:
             if not self._begun:
                 heartbeat.remove(self)
@@ -164,14 +172,16 @@ class S3Lease:
 
     def beat(self) -> None:
         """Renews the lease, on behalf of a run that may be waiting for its model. Blocks."""
-        with self._guard:
-            if self._lost or not self._begun or self.head.holder is None:
-                return
+        if not self._guard.acquire(blocking=False):
+            return  # it is being written just now
 
-            try:
+        try:
+            if not self._lost and self._begun and self.head.holder is not None:
                 self.write(self.head)
-            except SessionException as error:  # the run hears of it when it writes next
-                logger.warning("%s: its lease was not renewed: %s", self._what, error)
+        except SessionException as error:  # the run hears of it when it writes next
+            logger.warning("%s: its lease was not renewed: %s", self._what, error)
+        finally:
+            self._guard.release()
 
     def _was_mine(self, head: Head) -> bool:
         """Whether the head is what was to be written: the first answer was lost, and the write was repeated."""
@@ -223,15 +233,26 @@ class Heartbeat:
             return head.is_of_this_process and all(head.holder != lease.head.holder for lease in self._leases)
 
     def beat(self) -> bool:
-        """Renews all leases; whether there are any."""
+        """Renews all leases, many at a time: one whose store does not answer must not cost the others theirs.
+
+        Returns:
+            Whether there are any.
+        """
         with self._guard:
-            leases = list(self._leases)
+            leases = deque(self._leases)
             self._running = bool(leases)
 
-        for lease in leases:
-            lease.beat()
+        renewing = [
+            threading.Thread(target=_renew, args=(leases,), daemon=True) for _ in range(min(_AT_ONCE, len(leases)))
+        ]
+        for thread in renewing:
+            thread.start()
 
-        return bool(leases)
+        until = time.monotonic() + _PATIENCE
+        for thread in renewing:
+            thread.join(max(0.0, until - time.monotonic()))
+
+        return bool(renewing)
 
     def reset(self) -> None:
         """After a fork: leases and thread are the parent's."""
@@ -242,6 +263,12 @@ class Heartbeat:
             time.sleep(BEAT)
             if not self.beat():
                 return
+
+
+def _renew(leases: deque[S3Lease]) -> None:
+    with contextlib.suppress(IndexError):
+        while True:
+            leases.popleft().beat()
 
 
 heartbeat: Final = Heartbeat()

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, final
+from typing import final
 
-import pydantic
-
-from ropewalk import hookimpl
-from ropewalk.kits.log.fold import LogState
-from ropewalk.kits.log.records import Record
 from ropewalk.kits.sessions import SessionException
+from ropewalk.kits.sessions.named import NamedSession, RetentionOptions
 from ropewalk_session_s3.manager import S3SessionManager
 from ropewalk_session_s3.store import S3LogStore
 
-if TYPE_CHECKING:
-    from ropewalk.agent import Agent
-
-logger = logging.getLogger("ropewalk.sessions")
-
 
 @final
-class S3SessionPlugin:
+class S3SessionPlugin(NamedSession):
     """What `plugins=[("session-s3", {"session_id": ..., "bucket": ...})]` gives: an `S3SessionManager` of those."""
 
     name = "session-s3"
+    lacks = "lacks session_id or bucket"
+    remedy = 'plugins=[("session-s3", {"session_id": ..., "bucket": ...})], or session_manager=S3SessionManager(...)'
 
-    class Config(pydantic.BaseModel):
+    class Config(RetentionOptions):
         """Options of the plugin; see `S3SessionManager`.
 
         Attributes:
@@ -36,9 +27,6 @@ class S3SessionPlugin:
             prefix: In front of all keys.
             region_name: In front of the region that boto3 finds.
             endpoint_url: In front of the region's own endpoint.
-            keep_last: Runs that are kept record by record. Default: all.
-            max_age: Seconds for which runs are kept record by record. Default: for ever.
-            compact_to_latest: Whether only the latest state is kept.
         """
 
         session_id: str | None = None
@@ -46,9 +34,6 @@ class S3SessionPlugin:
         prefix: str = ""
         region_name: str | None = None
         endpoint_url: str | None = None
-        keep_last: int | None = pydantic.Field(default=None, ge=0)
-        max_age: float | None = pydantic.Field(default=None, ge=0, allow_inf_nan=False)
-        compact_to_latest: bool = False
 
     def __init__(self, config: Config | None = None) -> None:
         options = (config or self.Config()).model_dump()
@@ -78,32 +63,3 @@ class S3SessionPlugin:
             region_name=self._options["region_name"],
             endpoint_url=self._options["endpoint_url"],
         )
-
-    @hookimpl
-    def read_records(self, agent: Agent) -> LogState | None:
-        """Reads the agent's log.
-
-        Raises:
-            SessionException: Another agent of the session has the id, or the log cannot be read.
-        """
-        if self.manager is None:
-            logger.warning(
-                "plugin 'session-s3' lacks session_id or bucket, so that nothing of agent %r is kept: give it "
-                'plugins=[("session-s3", {"session_id": ..., "bucket": ...})], or '
-                "session_manager=S3SessionManager(...)",
-                agent.agent_id,
-            )
-            return None
-
-        return self.manager.read_records(agent)
-
-    @hookimpl
-    async def write_records(self, records: Sequence[Record], agent: Agent) -> None:
-        """Stores records before the run goes on.
-
-        Raises:
-            SessionConflictError: Another writer has the session.
-            SessionException: It cannot be written.
-        """
-        if self.manager is not None:
-            await self.manager.write_records(records, agent)

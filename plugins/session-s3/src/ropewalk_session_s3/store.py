@@ -149,11 +149,16 @@ class S3LogStore:
 
                 etags[name] = found.etag
 
+        again = self._folders(session_id)  # a run may have written and ended since; none does while the heads are these
+        for folder in folders:
+            if folder + HEAD in etags:
+                folders[folder] = again.get(folder, [])
+
         for name, etag in etags.items():
             if not self._bucket.delete_if(name, etag):
                 raise self._in_use(session_id)
 
-        segments = [each.key for objects in folders.values() for each in objects if each.key not in etags]
+        segments = [each.key for objects in folders.values() for each in objects if not each.key.endswith(f"/{HEAD}")]
         self._bucket.delete(segments)
         return bool(segments)
 

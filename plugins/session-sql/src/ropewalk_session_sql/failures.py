@@ -26,11 +26,16 @@ def translated(error: SQLAlchemyError, where: str) -> SessionException:
         error: The database's error.
         where: The database.
     """
-    reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+    reason = first_line(error)
     if _code(error) in _DAMAGED:
         return SessionDamagedError(f"{where} is damaged ({reason}): restore it from a backup; nothing was changed")
 
     return SessionException(f"{where}: {reason}. Nothing was stored; see that the database can be reached and written")
+
+
+def first_line(error: SQLAlchemyError) -> str:
+    """What the database says, without the statement and its values."""
+    return str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
 
 
 def _code(error: SQLAlchemyError) -> int:

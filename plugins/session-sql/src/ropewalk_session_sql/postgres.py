@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakValueDictionary, finalize
 
 from ropewalk.kits.aio.threads import in_thread
 from ropewalk.kits.sessions import SessionConflictError, SessionException
 from ropewalk_session_sql import schema
-from ropewalk_session_sql.failures import translated
+from ropewalk_session_sql.failures import first_line, translated
 from ropewalk_session_sql.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -20,8 +20,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_CONNECT_SECONDS: Final = 10
 _KEPT: Final = 5
+
+# Who is silent for half a minute is given up: by the client, whose run would wait for ever, and by the server, which
+# keeps the lease of a machine that is gone for as long as it believes in the connection.
+_ALIVE: Final[Mapping[str, int]] = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
+_CONNECT: Final[Mapping[str, int]] = {"connect_timeout": 10, "tcp_user_timeout": 30_000, **_ALIVE}
+_LOCK: Final = "SELECT pg_try_advisory_lock(%s)" + "".join(
+    f", set_config('tcp_{name}', '{value}', false)" for name, value in _ALIVE.items()
+)
 
 
 class PostgresDatabase:
@@ -48,7 +55,7 @@ class PostgresDatabase:
         """
         with _Translated(self.where), self._engine().connect() as connection:
             done = work(Transaction(connection, self.dialect))
-            connection.commit()
+            _commit(connection, self.where)
             return done
 
     async def write(self, work: Callable[[Transaction], T], digest: str) -> T:
@@ -125,7 +132,7 @@ class PostgresDatabase:
                 pool_size=_KEPT,
                 max_overflow=-1,  # each running agent holds a connection
                 pool_pre_ping=True,
-                connect_args={"connect_timeout": _CONNECT_SECONDS},
+                connect_args={name: value for name, value in _CONNECT.items() if name not in self._url.query},
             )
         except ModuleNotFoundError as error:
             raise SessionException(
@@ -179,7 +186,7 @@ class _Lease:
             try:
                 with _Translated(self._database.where):
                     done = work(Transaction(connection, self._database.dialect))
-                    connection.commit()
+                    _commit(connection, self._database.where)
                     return done
             except BaseException:
                 self._recover(connection)
@@ -215,8 +222,7 @@ class _Lease:
         with _Translated(self._database.where):
             connection = self._database.connect()
             try:
-                found = connection.exec_driver_sql("SELECT pg_try_advisory_lock(%s)", (_number(self.digest),))
-                taken = bool(found.scalar_one())
+                taken = bool(connection.exec_driver_sql(_LOCK, (_number(self.digest),)).scalar_one())
                 connection.commit()
             except BaseException:
                 _discard(connection)
@@ -308,6 +314,21 @@ class _Translated:
 
         if isinstance(error, SQLAlchemyError):
             raise translated(error, self._where) from error
+
+
+def _commit(connection: Connection, where: str) -> None:
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        connection.commit()
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+
+        raise SessionException(
+            f"{where}: the connection ended in a commit, which is stored or not ({first_line(error)}): call the agent "
+            "again, which finds out"
+        ) from error
 
 
 def _discard(connection: Connection) -> None:

@@ -41,8 +41,8 @@ class SQLiteDatabase:
     dialect = "sqlite"
 
     def __init__(self, url: URL, durability: Literal["process", "power"]) -> None:
-        self._url = url
         self._path = file_of(url)
+        self._url = url if self._path is None else url.set(database=str(self._path))  # whatever folder we are in later
         self._power = durability == "power" and self._path is not None
         self.where = f"SQLite database {self._path or 'in memory'}"
         self._lock_name = f"{self._path.resolve()}-leases" if self._path else f"memory-{id(self)}"
@@ -112,17 +112,21 @@ class SQLiteDatabase:
         return True
 
     def erase_traces(self) -> None:
-        """Sees that what was overwritten is in no file any more: not in the write-ahead log either."""
+        """Sees that what was overwritten is in no file any more: not in the write-ahead log either. Blocks."""
+        from sqlalchemy.exc import SQLAlchemyError
+
         for pause in _PAUSES[:40]:
             with self._open.guard:
                 connection = self._open.connection
                 if connection is None:
                     return
 
-                busy = _pragma(connection, "wal_checkpoint(TRUNCATE)")[0]
-
-            if not busy:
-                return
+                try:
+                    if not _pragma(connection, "wal_checkpoint(TRUNCATE)")[0]:
+                        return
+                except SQLAlchemyError as error:  # what was to be written is: this must not seem to have failed
+                    logger.warning("%s: what was erased is still in the write-ahead log: %s", self.where, error)
+                    return
 
             time.sleep(pause)
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from ropewalk.kits.aio.seam import current_seam
+from ropewalk.kits.aio.threads import in_thread
 from ropewalk.kits.log.records import Record
 from ropewalk.kits.sessions import (
     Lease,
@@ -157,7 +158,7 @@ class SQLLogStore:
         texts = [record.to_json() for record in records]
         digest = digest_of_key(key)
         end = await self._database.write(partial(self._replace, key, digest, texts, position), digest)
-        self._database.erase_traces()
+        await in_thread(self._database.erase_traces)  # which waits for readers
         return end
 
     def logs(self, session_id: str | None = None) -> list[LogInfo]:

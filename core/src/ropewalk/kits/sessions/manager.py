@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakKeyDictionary
 
 from ropewalk.kits.aio.seam import current_seam
+from ropewalk.kits.aio.threads import in_thread
 from ropewalk.kits.hooks.parameters import KNOWN_PLUGINS
 from ropewalk.kits.log.fold import LogState, fold
 from ropewalk.kits.log.records import Record
@@ -27,7 +28,7 @@ logger = logging.getLogger("ropewalk.sessions")
 class _Open:
     """An agent's log, as far as this process knows it."""
 
-    __slots__ = ("gathering", "key", "lease", "paused", "position", "running")
+    __slots__ = ("gathering", "key", "lease", "paused", "position", "running", "unsure")
 
     def __init__(self, key: LogKey, position: int) -> None:
         self.key = key
@@ -36,6 +37,7 @@ class _Open:
         self.running = False
         self.paused = False
         self.gathering = Gathering()
+        self.unsure: list[Record] | None = None  # what a replacement that failed may have put there all the same
 
     def follow(self, records: Sequence[Record]) -> None:
         """Notes where the agent's run stands after records."""
@@ -103,12 +105,21 @@ class SessionManager:
                     "give each agent of a session its own agent_id"
                 )
 
-        found = self.store.read(key)
+            log = self._open[agent] = _Open(key, 0)
+
+        try:
+            return self._opened(agent, log)
+        except BaseException:
+            self._forget(agent)
+            raise
+
+    def _opened(self, agent: Agent, log: _Open) -> LogState | None:
+        found = self.store.read(log.key)
         for line in found.report if found is not None else ():
             logger.warning("session %r, agent %r: %s", self.session_id, agent.agent_id, line)
 
+        log.position = found.position if found is not None else 0
         if found is None or not found.records:
-            self._open[agent] = _Open(key, found.position if found is not None else 0)
             return None
 
         try:
@@ -119,7 +130,6 @@ class SessionManager:
                 "open it with the version that wrote it"
             ) from error
 
-        self._open[agent] = _Open(key, found.position)
         self._name_missing(state, agent)
         return state
 
@@ -136,6 +146,7 @@ class SessionManager:
             log.lease = await self.store.lease(log.key)
 
         try:
+            await self._make_sure(log)
             named = redactions(records)
             if named:
                 await self._erase(log, records, named)
@@ -159,7 +170,7 @@ class SessionManager:
                 current_seam().new_id("run_"), lambda records: self.write_records(records, agent)
             )
 
-        log = self._open.pop(agent, None)
+        log = self._forget(agent)
         if log is not None and log.lease is not None:
             await _given_up(log.lease)
 
@@ -179,9 +190,14 @@ class SessionManager:
 
         lease = await self.store.lease(log.key)
         try:
+            await self._make_sure(log)
             await self._compact(log, self.retention if self.retention.limited else Retention(compact_to_latest=True))
         finally:
             await _given_up(lease)
+
+    def _forget(self, agent: Agent) -> _Open | None:
+        with self._lock:  # agents may be built in threads
+            return self._open.pop(agent, None)
 
     def _log(self, agent: Agent) -> _Open:
         log = self._open.get(agent)
@@ -221,7 +237,7 @@ class SessionManager:
                 await _given_up(lease)
 
     async def _compact(self, log: _Open, retention: Retention) -> None:
-        found = self.store.read(log.key)
+        found = await in_thread(self.store.read, log.key)
         if found is None:
             return
 
@@ -234,14 +250,26 @@ class SessionManager:
         records = found.records
         cut = retention.cut(records, now)
         if cut > 1:
-            records = compacted(records, cut, now)
+            records = log.unsure = compacted(records, cut, now)
             log.position = await self.store.replace(log.key, records, log.position)
+            log.unsure = None
 
         log.gathering.folded(records)
 
+    async def _make_sure(self, log: _Open) -> None:
+        """Where the log ends after a replacement whose answer was lost: nobody else has written then."""
+        if log.unsure is None:
+            return
+
+        found = await in_thread(self.store.read, log.key)
+        if found is not None and [each.to_json() for each in found.records] == [each.to_json() for each in log.unsure]:
+            log.position = found.position
+
+        log.unsure = None
+
     async def _erase(self, log: _Open, records: Sequence[Record], named: Sequence[Record]) -> None:
         """Writes records together with what they erase: there is no moment with one and without the other."""
-        found = self.store.read(log.key)
+        found = await in_thread(self.store.read, log.key)
         before = found.records if found is not None else []
         if found is not None and found.position != log.position:
             at = next((i for i, each in enumerate(before) if _id(each) == _id(records[0])), len(before))

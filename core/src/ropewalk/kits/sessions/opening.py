@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from ropewalk.errors import PluginError
-from ropewalk.kits.hooks.activation import owner_of, require_owner
+from ropewalk.kits.hooks.activation import owner_of, owners_of, require_owner
 from ropewalk.kits.hooks.gathering import Gathering
 from ropewalk.kits.hooks.parameters import PARAMETERS
 from ropewalk.kits.sessions.errors import SessionException
@@ -37,22 +37,25 @@ def store_of(spec: str | None = None) -> LogStore:
         PluginError: No plugin is known for the scheme, or the plugin that owns it makes no stores.
         SessionException: The text is blank, or not what the plugin understands.
     """
-    if spec is None:
-        spec = os.environ.get(VARIABLE) or None
-    elif not spec.strip():
-        raise SessionException(f"store={spec!r}: give a folder, or a URL such as sqlite:///sessions.db")
+    named = "store"
+    if spec is None and os.environ.get(VARIABLE):
+        spec, named = os.environ[VARIABLE], VARIABLE
+
+    if spec is not None and not spec.strip():
+        raise SessionException(f"{named}={spec!r}: give a folder, or a URL such as sqlite:///sessions.db")
 
     found = _URL.match(spec or "")
     if found is None and spec is not None and _names_scheme(spec):
         scheme = spec.partition(":")[0].lower()
-        raise SessionException(f"store={spec!r} is neither a folder nor a URL: write {scheme}://..., or ./{spec}")
+        raise SessionException(f"{named}={spec!r} is neither a folder nor a URL: write {scheme}://..., or ./{spec}")
 
     scheme = found[1].lower() if found else _FOLDERS
-    wanted = "a store of sessions" if spec is None else f"store={spec!r}"
+    wanted = "a store of sessions" if spec is None else f"{named}={spec!r}"
     if found:
         wanted = f"a store of sessions at {scheme}://..."  # a password may be in the rest
-    owner = require_owner(f"session.{scheme}", wanted)
-    opening: Any = getattr(Gathering.from_environment().named(owner, wanted), "open_store", None)
+    owner, gathering = require_owner(f"session.{scheme}", wanted), Gathering.from_environment()
+    owner = next((each for each in owners_of(f"session.{scheme}") if each not in gathering.off), owner)
+    opening: Any = getattr(gathering.named(owner, wanted), "open_store", None)
     if opening is None:
         raise PluginError(f"{wanted}: plugin {owner!r} owns session.{scheme} and has no open_store(spec): give it one")
 

@@ -53,7 +53,21 @@ class Retention:
         if self.max_age is not None:
             kept = [i for i in kept if records[i].time >= now - self.max_age]
 
-        return kept[0] if kept else len(records)
+        return _whole_before(records, kept[0]) if kept else len(records)
+
+
+def _whole_before(records: Sequence[Record], place: int) -> int:
+    """The last place up to another one at which no run is under way: the next run closes one that broke off."""
+    whole, under_way = 0, False
+    for i, record in enumerate(records[: place + 1]):
+        if not record.path and record.kind == "run_started":
+            whole, under_way = (whole if under_way else i), True
+        elif not record.path and record.kind == "run_resumed":
+            under_way = True
+        elif not record.path and record.kind in ("run_ended", "run_suspended"):
+            under_way = False
+
+    return whole
 
 
 def compacted(records: Sequence[Record], cut: int, now: float) -> list[Record]:
