@@ -169,3 +169,59 @@ def test_what_is_no_message_is_refused_with_its_place(value, said):
         repaired([user("fine"), value], "agent.messages")
 
     assert str(caught.value).startswith("agent.messages[1]")
+
+
+# -- what a message is marked with -------------------------------------------------------------------------------------
+
+
+def marked(message, **custom):
+    return {**message, "metadata": {"custom": custom}}
+
+
+@pytest.mark.parametrize("speaker", [user, assistant], ids=["user", "assistant"])
+@pytest.mark.parametrize("other", [{}, {"pinned": False}, {"note": 1}], ids=str)
+def test_a_pin_stays_when_two_messages_become_one(speaker, other):
+    for pair in (
+        [marked(speaker("a"), pinned=True), marked(speaker("b"), **other)],
+        [marked(speaker("a"), **other), marked(speaker("b"), pinned=True)],
+    ):
+        (message,) = repaired(pair)
+        assert message["metadata"]["custom"] == {**other, "pinned": True}
+        assert message["content"] == [{"text": "a"}, {"text": "b"}]
+
+
+def test_the_first_message_has_its_say_where_both_are_marked():
+    one = {**user("a"), "metadata": {"mine": 1, "custom": {"tag": "x"}}}
+    other = {**user("b"), "metadata": {"mine": 2, "theirs": 3, "custom": {"tag": "y", "note": 1}}}
+
+    assert repaired([one, other])[0]["metadata"] == {"mine": 1, "theirs": 3, "custom": {"tag": "x", "note": 1}}
+    assert one["metadata"] == {"mine": 1, "custom": {"tag": "x"}}
+
+
+@pytest.mark.parametrize("odd", [None, "odd", {}, {"custom": None}, {"custom": ["pinned"]}], ids=str)
+def test_metadata_of_a_strange_shape_takes_no_pin_away(odd):
+    (message,) = repaired([{**user("a"), "metadata": odd}, marked(user("b"), pinned=True)])
+
+    assert message["metadata"]["custom"] == {"pinned": True}
+
+
+def test_results_with_a_pin_keep_it_beside_what_is_merged_into_them():
+    messages = [user("q"), assistant(asks("A")), user(answers("A")), marked(user("more"), pinned=True)]
+
+    assert repaired(messages)[2]["metadata"] == {"custom": {"pinned": True}}
+
+
+# -- blocks that others wrote ------------------------------------------------------------------------------------------
+
+
+def test_what_a_block_says_it_has_not_is_not_there():
+    image = {"image": {"format": "png", "source": {"bytes": b"x"}}}
+    given = {"text": None, "toolUse": None, **image}
+
+    assert repaired([user(given, " ")])[0]["content"] == [image, {"text": " "}]
+    assert given == {"text": None, "toolUse": None, **image}
+
+
+def test_a_text_of_nothing_is_refused():
+    with pytest.raises(HistoryError, match=r'messages\[0\]\["content"\]\[0\]\["text"\] is NoneType: use a str'):
+        repaired([user({"text": None})])

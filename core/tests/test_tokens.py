@@ -80,3 +80,47 @@ def test_after_a_splice_what_was_measured_is_not_measured_again(monkeypatch):
     monkeypatch.setattr(tokens, "message_tokens", lambda message: 1 // 0)
 
     assert count.of(messages[:1] + messages[51:], 1, lambda: 10) < 1_050
+
+
+def test_a_system_prompt_that_came_later_is_in_the_count_after_a_splice():
+    messages = chat(10)
+    count = TokenCount()
+    count.of(messages, 0, lambda: 10)
+    count.observe(usage(50_000, 5), messages[-1])
+
+    assert count.of(messages[:1], 1, lambda: 49_750) == pytest.approx(49_775, rel=0.01)
+
+
+def test_tools_that_went_are_not_counted_any_more_after_a_splice():
+    messages = chat(10)
+    count = TokenCount()
+    count.of(messages, 0, lambda: 50_000)
+    count.observe(usage(245, 5), messages[-1])
+
+    assert count.of(messages[:5], 1, lambda: 0) == 125
+
+
+def test_what_stands_around_is_not_estimated_while_the_usage_tells_it():
+    messages = chat(10)
+    count = counted(messages)
+    messages += chat(2)
+
+    assert count.of(messages, 0, lambda: 1 // 0) == 1_050 + 2 * 25
+
+
+@pytest.mark.parametrize(("wrote", "left"), [(50, 50), (1_000, 1_000), (1_100, 1_100), (1_101, 25), (40_000, 25)])
+def test_thinking_that_is_not_in_the_answer_is_not_in_the_next_request(wrote, left):
+    messages = chat(10)
+    count = TokenCount()
+    count.observe(usage(1_000, wrote), messages[-1])
+
+    assert count.of(messages, 0, lambda: 10) == 1_000 + left
+
+
+def test_thinking_that_is_in_the_answer_is_in_the_next_request():
+    thought = {"reasoningContent": {"reasoningText": {"text": "word " * 8_000}}}
+    messages = [chat(1)[0], {"role": "assistant", "content": [thought, {"text": "so"}]}]
+    count = TokenCount()
+    count.observe(usage(1_000, 11_000), messages[-1])
+
+    assert count.of(messages, 0, lambda: 10) == 12_000

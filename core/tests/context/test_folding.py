@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ropewalk.kits.context import pinned_as
-from ropewalk.kits.context.folding import HEADER, best_cut, fold, unfolded
+from ropewalk.kits.context.folding import HEADER, best_cut, first_words, fold, unfolded
+from ropewalk.kits.messages.repair import repaired
 
 
 def user(text, **more):
@@ -129,3 +130,33 @@ def test_tokens_count_the_earlier_summary_too():
 )
 def test_the_cut_is_at_a_legal_place(messages, wanted, most, cut):
     assert best_cut(messages, wanted, most) == cut
+
+
+def test_a_summary_that_was_merged_behind_other_words_is_still_the_summary():
+    words = user("0")
+    message = repaired([words, folded(CHAT, 3)[0]])[0]
+
+    text, rest = unfolded(message)
+
+    assert text == "short"
+    assert rest["content"][0] == words["content"][0]
+
+
+def test_the_summary_behind_the_cut_is_taken_in_too():
+    words = folded([user("q"), answer("a"), user("0"), *CHAT[1:]], 2)
+    messages = [answer("lead"), *words]
+
+    plan = fold(messages, 1, set())
+
+    assert plan.earlier == "short"
+    assert texts(plan.with_summary("new")) == [("user", [f"{HEADER}\nnew", "0"])]
+    assert plan.end == 2
+
+
+def test_the_first_words_are_those_behind_a_summary_that_stands_alone():
+    alone = folded(CHAT, 3)[0]
+
+    assert first_words([alone, answer("1"), user("task")]) == 2
+    assert first_words([answer("1"), call(1), result(1)]) is None
+    assert first_words(folded([user("q"), answer("a"), *CHAT], 2)) == 0  # joined with the summary
+    assert first_words([]) is None

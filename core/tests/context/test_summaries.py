@@ -10,6 +10,7 @@ from ropewalk.kits.context.summaries import (
     SummaryCancelledError,
     SummaryError,
     answer_of,
+    checked_answer,
     prompt_of,
     request_of,
     room_of,
@@ -99,3 +100,14 @@ def test_a_cancelled_answer_is_told_apart():
 def test_a_refusal_is_no_summary(refused):
     with pytest.raises(SummaryError, match="refused"):
         answer_of(refused)
+
+
+@pytest.mark.parametrize("stop", ["interrupt", "checkpoint", "limit_turns", "limit_total_tokens"])
+def test_what_was_said_before_it_was_stopped_is_no_summary(stop):
+    with pytest.raises(SummaryError, match=stop):
+        checked_answer(stop, "First I shall")
+
+
+def test_a_summary_that_was_cut_says_so():
+    assert answer_of(outcome("The user wants", "max_tokens")).startswith("The user wants\n[The summary ends here")
+    assert answer_of(outcome("", "max_tokens")) == ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import Final
 
 import pytest
 
-from ropewalk import Agent
+from ropewalk import Agent, current_run, hookimpl
+from ropewalk.kits.calls.invocation import REENTRANT
 from ropewalk.kits.context import is_pinned
 from ropewalk_context_agentic.plugin import ContextAgenticPlugin, status_line
 from ropewalk_testing import ScriptedModel, assert_valid_history, turn, use
@@ -52,6 +54,23 @@ def test_the_status_line_grows_with_the_conversation(agent_of):
     lines = [request.messages[-1]["content"][-1]["text"] for request in model.requests]
     used = [int(line.removeprefix("<context-status><used>").split(" / ")[0]) for line in lines]
     assert 0 < used[0] < used[1] < 8_000
+
+
+def test_a_turn_that_was_paused_has_it_too(agent_of):
+    class Ask:
+        name = "ask"
+
+        @hookimpl
+        async def around_model_call(self, request, call_next):
+            current_run().interrupt("go on?")
+            return await call_next(request)
+
+    agent, model = agent_of(["Done."], window=8_000, plugins=[Ask()])
+
+    (question,) = agent("Go.").interrupts
+    agent([{"interruptResponse": {"interruptId": question.id, "response": "yes"}}])
+
+    assert "/ 8000 tokens" in texts(model.requests[0].messages)[-1]
 
 
 def test_it_can_be_switched_off(agent_of):
@@ -148,6 +167,75 @@ async def test_a_cancel_while_it_is_written_leaves_the_history_and_the_wish(agen
 
     assert agent.messages[:20] == before
     assert agent.plugin_state("context-agentic").get("wishes")[0]["kind"] == "summarize"
+
+
+async def test_a_summary_that_is_there_is_not_paid_for_again_when_the_next_one_is_cancelled(agent_of, chat):
+    release = threading.Event()
+    both = [use("summarize_context", {"keep_recent": keep}, id=f"t{keep}") for keep in (12, 4)]
+    agent, model = agent_of([both, "One.", turn(stall=release), "Two.", "Done."], chat(20))
+    running = asyncio.create_task(agent.invoke_async("Make room."))
+    await model.wait_stalled()
+
+    agent.cancel()
+    assert (await running).stop_reason == "cancelled"
+    release.set()
+
+    assert "One." in texts(agent.messages)[0]
+    assert [wish["keep_recent"] for wish in agent.plugin_state("context-agentic").get("wishes")] == [4]
+
+    await agent.invoke_async("Go on.")
+
+    assert [request.purpose for request in model.requests].count("summarize") == 3
+    assert "Two." in texts(agent.messages)[0]
+    assert len(agent.plugin_state("context-agentic").get("stashed")) == 2
+
+
+def test_a_call_that_is_run_again_wishes_nothing_more(agent_of, chat):
+    class Again:
+        name = "again"
+
+        @hookimpl
+        async def around_tool_call(self, call, call_next):
+            await call_next(call)
+            return await call_next(call)
+
+    agent, model = agent_of([use("summarize_context"), "In short.", "Done."], chat(20), plugins=[Again()])
+
+    agent("Make room.")
+
+    assert [request.purpose for request in model.requests] == ["turn", "summarize", "turn"]
+
+
+def test_a_run_beside_the_conversation_leaves_its_wishes_alone(agent_of, chat):
+    class Beside:
+        name = "beside"
+        tool_name = "beside"
+        tool_spec: Final = {"name": "beside", "description": "Asks.", "inputSchema": {"json": {"type": "object"}}}
+
+        @hookimpl
+        async def admit(self):
+            return REENTRANT
+
+        @hookimpl
+        def provide_tools(self):
+            return [self]
+
+        async def invoke(self, call):
+            text = [{"text": str(await call.agent.invoke_async("And this?"))}]
+            return {"toolUseId": call.tool_use["toolUseId"], "status": "success", "content": text}
+
+    both = [use("truncate_context", {"keep_recent": 4}), use("beside")]
+    turns = [both, use("truncate_context", {"keep_recent": 2}), "That.", "Done."]
+    agent, model = agent_of(turns, chat(20), plugins=[Beside(), "-executor"])
+
+    agent("Make room.")
+
+    sizes = [len(request.messages) for request in model.requests]
+    assert sizes[1] == 21  # the other run's first request: nobody has wished anything of it
+    assert sizes[2] < 8
+    assert sizes[3] < 10
+    assert "wishes" not in agent.plugin_state("context-agentic")
+    assert_valid_history(agent.messages)
 
 
 # -- truncate ------------------------------------------------------------------------------------------------------

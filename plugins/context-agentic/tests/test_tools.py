@@ -52,4 +52,21 @@ def test_what_cannot_be_read_is_an_error(read, arguments):
 def test_more_than_the_most_is_cut_and_says_so(read):
     shown = read("y" * (MOST_CHARS + 7))
 
-    assert shown.endswith("[... 7 characters more: use pattern or line_range]")
+    assert shown.endswith("[... 7 characters more: use pattern, line_range or offset]")
+
+
+def test_a_text_in_one_giant_line_can_be_read_to_its_end(read):
+    text = "x" * 100_000 + "NEEDLE" + "y" * 100_000
+
+    assert "NEEDLE" in read(text, pattern="NEEDLE")
+    assert "".join(read(text, offset=at)[:MOST_CHARS] for at in range(0, len(text), MOST_CHARS)).startswith(text)
+    assert read(text, offset=len(text) - 3) == "yyy"
+
+
+@pytest.mark.parametrize("offset", [-1, "x", 1.5, True, len(TEXT) + 1])
+def test_an_offset_that_is_none_is_an_error(read, offset):
+    assert read(offset=offset).startswith("Error: offset is")
+
+
+def test_a_pattern_that_may_take_for_ever_is_refused(read):
+    assert "may take for ever" in read("a" * 40 + "!", pattern="(a+)+$")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropewalk import Agent, MissingPluginError, Refuse, Replace, hookimpl
+from ropewalk import Agent, ContextWindowOverflowException, MissingPluginError, Refuse, Replace, hookimpl
 from ropewalk.kits.messages.estimate import block_tokens
 from ropewalk.kits.sessions import SessionManager
 from ropewalk_offload import ContextOffloader, FolderStorage, MemoryStorage, StorageError
@@ -201,6 +201,21 @@ def test_whatever_a_tool_gives_fits_the_bounds_and_can_be_read_whole(pieces, bou
         assert tokens <= shown + AROUND
         assert tokens < sum(map(block_tokens, pieces))
         assert references[0] in content[0]["text"]
+
+
+@pytest.mark.parametrize(
+    "source", [{"text": "row\n" * 9_000}, {"content": [{"text": "row\n" * 9_000}]}], ids=["text", "content"]
+)
+@pytest.mark.parametrize("kind", ["txt", "pdf"])
+def test_a_document_that_holds_text_is_offloaded_and_read_as_text(make_agent, giving, results, reference, source, kind):
+    document = {"document": {"format": kind, "name": "report", "source": source}}
+    agent = make_agent([use("look", {}), "done"], ContextOffloader(), giving([document]))
+    agent("go")
+    assert "row\nrow\n" in text_of(results(agent)[0])
+    read = agent.tool.retrieve_offloaded_content(
+        reference=reference(results(agent)[0]), line_range={"start": 8_000, "end": 8_001}
+    )
+    assert read["content"] == [{"text": "8000: row\n8001: row"}]
 
 
 def test_what_should_not_be_offloaded_is_asked_for_large_results_only(make_agent, giving, results, reference):
@@ -653,6 +668,24 @@ def test_memory_stays_bounded_in_a_long_run_and_a_folder_keeps_all(evicting, tmp
     agent("go")
     assert len(asyncio.run(FolderStorage(tmp_path).list())) == 60
     assert agent.plugin_state("offload").get() == {}
+
+
+def test_a_turn_that_does_not_fit_makes_nothing_old(make_agent, giving, results, reference):
+    storage = MemoryStorage()
+    chat = [{"role": role, "content": [{"text": f"{n} " * 50}]} for n in range(40) for role in ("user", "assistant")]
+    turns = [use("look", {}, id="big1"), "done"]
+    agent = make_agent(turns, ContextOffloader(storage, evict_after_cycles=10), giving(BIG), messages=chat)
+    agent("go")
+    agent.model = ScriptedModel([ContextWindowOverflowException("too long") for _ in range(5)])
+    with pytest.raises(ContextWindowOverflowException):
+        agent("more")
+
+    agent.model = ScriptedModel([use("look", {}, id="big2"), "done"])
+    agent("less")
+
+    assert len(asyncio.run(storage.list())) == 2
+    first, _ = results(agent)
+    assert agent.tool.retrieve_offloaded_content(reference=reference(first))["status"] == "success"
 
 
 def test_what_cannot_be_removed_is_tried_again(evicting, caplog):

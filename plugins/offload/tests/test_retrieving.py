@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ropewalk.kits.context.searching import PatternError
 from ropewalk_offload.retrieving import MOST_CHARS, ArgumentError, RetrievalTool, excerpt
-from ropewalk_offload.searching import PatternError
 
 TEXT = "\n".join(f"line {n}" for n in range(1, 101))
 IMAGE = {"image": {"format": "png", "source": {"bytes": b"123"}}}

@@ -7,8 +7,16 @@ import threading
 
 import pytest
 
-from ropewalk import Agent, ContextWindowOverflowException, SummarizingConversationManager, hookimpl
+from ropewalk import (
+    Agent,
+    AgentResult,
+    ContextWindowOverflowException,
+    EventLoopMetrics,
+    SummarizingConversationManager,
+    hookimpl,
+)
 from ropewalk.errors import ModelThrottledException
+from ropewalk.kits.messages.estimate import estimate_tokens
 from ropewalk_summarize import SummaryError
 from ropewalk_testing import ScriptedModel, assert_valid_history, turn, use
 
@@ -222,6 +230,35 @@ async def test_a_cancel_while_it_is_written_after_an_overflow_is_a_cancelled_res
     assert agent.messages[:20] == before
 
 
+def test_one_that_failed_once_is_made_at_the_threshold_again_after_one_that_did_not(agent_of, chat):
+    purposes = []
+
+    def script(request):
+        purposes.append(request.purpose)
+        if request.purpose == "summarize":
+            return RuntimeError("broken") if purposes.count("summarize") == 1 else "In short."
+
+        if estimate_tokens(request.messages) > 2_000:
+            purposes.append("full")
+            return full()
+
+        return turn(use("look"), usage=None) if purposes.count("turn") < 60 else "Done."
+
+    agent, _ = agent_of(
+        script,
+        chat(37),
+        window=2_000,
+        tool_answer="seen " * 40,
+        proactive_compression={"compression_threshold": 0.95},
+    )
+
+    agent("Go on.")
+
+    assert purposes[0] == "summarize"
+    assert purposes.count("full") == 1
+    assert purposes.count("summarize") > 3
+
+
 # -- many of them --------------------------------------------------------------------------------------------------
 
 
@@ -298,6 +335,51 @@ def test_an_agent_may_write_it_and_keeps_its_own_conversation(agent_of, chat):
     assert first_text(agent).endswith("Written.")
     assert writer.messages == []
     assert summaries(model) == []
+
+
+def test_the_window_of_the_one_who_writes_it_is_what_the_request_has_to_fit(agent_of, chat):
+    def small(request):
+        sizes = [len(block["text"]) for message in request.messages for block in message["content"]]
+        return full() if sum(sizes) > 3 * 2_500 else "Written."
+
+    model = ScriptedModel(small, context_window=2_500)
+    writer = Agent(model=model, callback_handler=None)
+    agent, _ = agent_of([full(), "Answer."], chat(2_000), window=200_000, summarization_agent=writer)
+
+    agent("Go on.")
+
+    assert first_text(agent).endswith("Written.")
+    assert model.calls == 1
+
+
+@pytest.mark.parametrize("stop", ["guardrail_intervened", "content_filtered", "limit_turns"])
+def test_what_an_agent_says_when_it_refuses_or_is_stopped_is_no_summary(agent_of, chat, stop):
+    before = chat(20)
+    writer = Agent(model=ScriptedModel([turn("I must not.", stop=stop)]), callback_handler=None)
+    agent, _ = agent_of([full(), "Answer."], before, summarization_agent=writer)
+
+    with pytest.raises(ContextWindowOverflowException) as caught:
+        agent("Go on.")
+
+    assert agent.messages == before
+    assert any(stop in note for note in caught.value.__notes__)
+
+
+def test_an_agent_that_is_cancelled_alone_has_failed(agent_of, chat):
+    class Cancelled:
+        name = "cancelled"
+
+        async def invoke_async(self, prompt):
+            return AgentResult("cancelled", {"role": "assistant", "content": []}, EventLoopMetrics(), {})
+
+    before = chat(20)
+    agent, _ = agent_of([full(), "Answer."], before, summarization_agent=Cancelled())
+
+    with pytest.raises(ContextWindowOverflowException) as caught:
+        agent("Go on.")
+
+    assert agent.messages == before
+    assert any(note.startswith("summarize: ") for note in caught.value.__notes__)
 
 
 def test_a_prompt_of_the_callers_takes_the_place_of_the_usual_one(agent_of, chat):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +56,38 @@ def test_more_is_taken_when_the_rest_would_not_fit(chat):
 
     assert len(little) > len(much)
     assert much[-1] is messages[-1]
+
+
+def test_the_task_is_measured_without_the_summary_that_stands_beside_it(chat):
+    task = user("long " * 60)
+    first = plan([task, *chat(21)[1:]], ratio=0.3, recent=4, pin_first=0, window=1_000)
+    messages = repaired([*first.with_summary("short " * 60), *chat(21)[first.end :]])
+
+    again = folded(messages, window=1_000)
+
+    assert task["content"][0] in messages[0]["content"]
+    assert again[0]["content"][1:] == task["content"]
+
+
+def test_the_work_of_planning_grows_with_the_messages_and_no_faster(chat):
+    def lines(count):
+        messages, seen = chat(count), 0
+
+        def trace(frame, event, argument):
+            nonlocal seen
+            seen += event == "line"
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            plan(messages, ratio=0.3, recent=4, pin_first=0, window=1_000, excess=Excess(45 * count, 50 * count))
+        finally:
+            sys.settrace(before)
+
+        return seen
+
+    assert lines(800) < 5 * lines(200)
 
 
 def test_a_task_that_is_a_tenth_of_the_window_is_summarized_too(chat):

@@ -147,6 +147,17 @@ def test_a_subclass_with_methods_of_its_own_has_them_called(make_agent, chat):
     assert [m["content"] for m in agent.messages] == [[{"text": "more"}], [{"text": "new"}]]
 
 
+def test_a_subclass_that_has_nothing_to_trim_is_asked_to_reduce_at_the_threshold(make_agent, chat):
+    class Reducing(SlidingWindowConversationManager):
+        def reduce_context(self, agent, e=None, **kwargs):
+            del agent.messages[:-3]
+
+    manager = Reducing(per_turn=True, proactive_compression=True)
+    agent, model = make_agent(manager, ["new"], chat(5), context_window=10)
+    agent("more")
+    assert len(model.requests[0].messages) == 3
+
+
 # -- overflow ----------------------------------------------------------------------------------------------------------
 
 

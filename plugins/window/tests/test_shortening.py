@@ -75,3 +75,21 @@ def test_only_results_are_made_short_and_all_else_of_them_stays():
     assert short["content"][1] is message["content"][1]
     assert short["metadata"] == message["metadata"]
     assert repr(message) == before
+
+
+def test_a_long_text_with_the_mark_of_a_short_one_in_it_is_made_short():
+    text = "h" * 200 + "... [truncated: 7 chars removed] ..." + "t" * 5_000
+    short = short_text(text)
+    assert len(short) < 450
+    assert short_text(short) is short
+
+
+def test_of_very_many_short_pieces_the_first_and_the_last_stay():
+    message = result(*[{"text": f"row {number}"} for number in range(10_000)])
+    short = shortened(message)
+    assert [piece["text"] for piece in pieces(short)] == [
+        *[f"row {number}" for number in range(5)],
+        "... [truncated: 9990 pieces removed] ...",
+        *[f"row {number}" for number in range(9_995, 10_000)],
+    ]
+    assert shortened(short) is short

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from ropewalk import HistoryEdit
-from ropewalk.kits.context import first_task, is_pinned, newest_turn, pinned_as, pinned_places
-from ropewalk.kits.context.folding import Folding, best_cut, fold, unfolded
+from ropewalk.kits.context import is_pinned, newest_turn, pinned_as, pinned_places
+from ropewalk.kits.context.folding import Folding, best_cut, first_words, fold, unfolded
 from ropewalk.kits.context.keeping import has_results, has_uses, with_pairs
 from ropewalk.kits.context.transcript import transcript
 from ropewalk.kits.messages.estimate import block_tokens
@@ -89,7 +89,7 @@ def edits_between(
 
 
 def _kept(messages: list[Message]) -> set[int]:
-    task = first_task(messages)
+    task = first_words(messages)
     return pinned_places(messages) | newest_turn(messages) | (set() if task is None else {task})
 
 

@@ -13,6 +13,7 @@ import pydantic
 from ropewalk import HistoryEdit, ModelOutcome, ModelRequest, Retry, Tool, current_run, hookimpl
 from ropewalk.kits.context import conversation
 from ropewalk.kits.context.summaries import PURPOSE, SummaryCancelledError, answer_of, request_of, summary_of
+from ropewalk.kits.messages.estimate import tokens_around
 from ropewalk_context_agentic import stash
 from ropewalk_context_agentic.carrying_out import Change, carried_out, edits_between
 from ropewalk_context_agentic.tools import CELL, tools
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ropewalk import Agent, ContextRequest
     from ropewalk.kits.calls.edits import ContextReason
     from ropewalk.kits.context.folding import Folding
+    from ropewalk.run import Run
     from ropewalk.types import Message
 
 logger = logging.getLogger("ropewalk.context_agentic")
@@ -78,12 +80,18 @@ class ContextAgenticPlugin:
         self, request: ContextRequest, reason: ContextReason, agent: Agent
     ) -> list[HistoryEdit] | None:
         """Carries out what the model has wished."""
+        run, state = current_run(), agent.plugin_state(CELL)
+        beside = None if run.history is agent.history else run.id
         if reason == "after_invocation":
+            if beside is not None and noted(state, beside):
+                forget(state, noted(state, beside))  # what they are about ends with the run
+
             return None
 
-        edits = await self._wished(request, agent) if reason != "overflow" else None
+        wishes = noted(state, beside) if reason != "overflow" else []
+        edits = await self._wished(wishes, request, agent) if wishes else None
         if reason != "after_tools":
-            self._sizes[current_run()] = (request.tokens, request.window)
+            self._sizes[run] = (request.tokens, request.window)
 
         return edits
 
@@ -92,45 +100,57 @@ class ContextAgenticPlugin:
         self, request: ModelRequest, call_next: Callable[[ModelRequest], Awaitable[ModelOutcome | Retry]]
     ) -> ModelOutcome | Retry:
         """Adds the status line to the last message of the request; the history does not get it."""
-        size = self._sizes.get(current_run()) if request.purpose == "turn" and self._config.status_line else None
-        messages = list(request.messages) if size is not None else []
-        if size is None or not messages or messages[-1]["role"] != "user":
+        messages: list[Message] = []
+        if request.purpose == "turn" and self._config.status_line:
+            messages = list(request.messages)
+
+        if not messages or messages[-1]["role"] != "user":
             return await call_next(request)
 
-        fault = current_run().agent.plugin_state(CELL).get(_FAULT)
+        run = current_run()
+        size = self._sizes.get(run) or _size_of(run, request)
+        fault = run.agent.plugin_state(CELL).get(_FAULT)
         line = {"text": status_line(*size, fault)}
         messages[-1] = cast("Message", {**messages[-1], "content": [*messages[-1]["content"], line]})
         return await call_next(replace(request, messages=messages))
 
-    async def _wished(self, request: ContextRequest, agent: Agent) -> list[HistoryEdit] | None:
-        state = agent.plugin_state(CELL)
-        wishes = noted(state)
-        if not wishes:
-            return None
-
-        before = conversation(request, agent)
-        now, faults = before, []
+    async def _wished(self, wishes: list[Wish], request: ContextRequest, agent: Agent) -> list[HistoryEdit] | None:
+        state, before = agent.plugin_state(CELL), conversation(request, agent)
+        now, faults, done = before, list[str](), list[Wish]()
         for wish in wishes:
             try:
                 change = await carried_out(wish, now, _summarizer(request.window))
             except SummaryCancelledError:
-                return None  # the wishes stay, for when the run is gone on with
+                break  # this one and those behind it stay, for when the run is gone on with
             except Exception as error:
                 logger.info("agent %r: %s_context changed nothing", agent.name, wish.kind, exc_info=error)
                 faults.append(f"{wish.kind}_context changed nothing: {error}")
-                continue
+            else:
+                now = change.messages
+                _keep(agent, wish, change)
 
-            now = change.messages
-            _keep(agent, wish, change)
+            done.append(wish)
 
-        forget(state)
+        if not done:
+            return None
+
+        forget(state, done)
         if faults:
             state.set(_FAULT, " ".join(faults))
         else:
             state.delete(_FAULT)
 
-        reason = "the model asked for it: " + ", ".join(f"{wish.kind}_context" for wish in wishes)
+        reason = "the model asked for it: " + ", ".join(f"{wish.kind}_context" for wish in done)
         return edits_between(request.ids, before, now, reason)
+
+
+def _size_of(run: Run, request: ModelRequest) -> tuple[int, int | None]:
+    """Tokens and window of a turn that a pause has interrupted: the context was managed before it."""
+    history = run.history
+    used = history.tokens.of(
+        history.messages, history.version, lambda: tokens_around(request.system, request.tool_specs)
+    )
+    return used, getattr(run.agent.current_model, "context_window", None)
 
 
 def status_line(used: int, window: int | None, fault: str | None = None) -> str:

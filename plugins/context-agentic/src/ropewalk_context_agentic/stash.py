@@ -13,9 +13,16 @@ MOST_CHARS: Final = 400_000
 
 
 def keep(state: JSONState, reference: str, text: str) -> None:
-    """Keeps a text under a reference."""
-    text = text[:MOST_CHARS]
-    order = [*state.get(_ORDER, []), [reference, len(text)]]
+    """Keeps a text under a reference; of one that is longer than all that is kept, the end is left out, and it says so.
+
+    What stood under the reference is replaced.
+    """
+    if len(text) > MOST_CHARS:
+        note = f"\n[... the rest was not kept: of {len(text)} characters {MOST_CHARS} are]"
+        text = text[: MOST_CHARS - len(note)] + note
+
+    order = [each for each in state.get(_ORDER, []) if each[0] != reference]
+    order.append([reference, len(text)])
     state.set(_PREFIX + reference, text)
     while sum(size for _, size in order) > MOST_CHARS:
         oldest, _ = order.pop(0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import re
+import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final, final
 
-from ropewalk import Tool, ToolCall, ToolResult, ToolSpec, error_result
-from ropewalk.kits.aio.seam import current_seam
+from ropewalk import Tool, ToolCall, ToolResult, ToolSpec, current_run, error_result
+from ropewalk.kits.aio.threads import in_thread
+from ropewalk.kits.context.searching import PatternError, found_in
 from ropewalk_context_agentic import stash
 from ropewalk_context_agentic.wishes import (
     KEEP_RECENT,
@@ -19,11 +21,13 @@ from ropewalk_context_agentic.wishes import (
     pin_wish,
     summarize_wish,
     truncate_wish,
+    whole_number,
 )
 
 CELL: Final = "context-agentic"
 MOST_CHARS: Final = 40_000
 CONTEXT_LINES: Final = 5
+_MOST_CONTEXT: Final = 500
 _OFFLOADED: Final = "retrieve_offloaded_content"
 
 
@@ -34,19 +38,19 @@ def tools() -> list[Tool]:
             "summarize_context",
             "Replaces older messages of this conversation by a summary, to make room. Pinned messages stay.",
             {"keep_recent": _KEEP, "summary_ratio": _RATIO, "message_type": _types(SUMMARY_TYPES)},
-            lambda given: summarize_wish(given, _reference()),
+            summarize_wish,
         ),
         WishTool(
             "truncate_context",
             "Removes older messages of this conversation, or their long parts, to make room. Pinned messages stay.",
             {"keep_recent": _KEEP, "message_type": _types(TYPES)},
-            lambda given: truncate_wish(given, _reference()),
+            truncate_wish,
         ),
         WishTool(
             "pin_context",
             "Pins messages of this conversation: they are never summarized or removed. Or unpins them.",
             {"select": _SELECT, "filter": _FILTER, "action": {"type": "string", "enum": ["pin", "unpin"]}},
-            pin_wish,
+            lambda given, _: pin_wish(given),
         ),
         RetrieveTool(),
     ]
@@ -68,8 +72,15 @@ def _types(known: tuple[str, ...]) -> dict[str, Any]:
     return {"type": "string", "enum": list(known), "description": "What to act on; default all."}
 
 
-def _reference() -> str:
-    return current_seam().new_id("ctx_")
+def _reference(key: str) -> str:
+    """A reference of its own for each call, and the same when it is run again."""
+    return f"ctx_{hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:20]}"
+
+
+def _beside(call: ToolCall) -> str | None:
+    """The run that asks, if it works beside the conversation."""
+    run = current_run()
+    return None if call.direct or run.history is run.agent.history else run.id
 
 
 @final
@@ -79,7 +90,7 @@ class WishTool:
     effect: Final = "idempotent"
 
     def __init__(
-        self, name: str, description: str, properties: dict[str, Any], wish: Callable[[Mapping[str, Any]], Wish]
+        self, name: str, description: str, properties: dict[str, Any], wish: Callable[[Mapping[str, Any], str], Wish]
     ) -> None:
         self.tool_name: Final = name
         schema = {"json": {"type": "object", "properties": properties, "required": []}}
@@ -90,11 +101,11 @@ class WishTool:
         """Looks at the arguments and notes the wish."""
         use_id = call.tool_use["toolUseId"]
         try:
-            wish = self._wish(call.tool_use["input"])
+            wish = self._wish(call.tool_use["input"], _reference(call.idempotency_key))
         except WishError as error:
             return error_result(use_id, f"Error: {error}")
 
-        note(call.agent.plugin_state(CELL), wish)
+        note(call.agent.plugin_state(CELL), replace(wish, key=call.idempotency_key, run=_beside(call)))
         text = "Done: it takes effect before your next message."
         if wish.reference is not None:
             text += f' What it takes out can be read with retrieve_context, reference "{wish.reference}".'
@@ -127,6 +138,7 @@ class RetrieveTool:
                         "type": "integer",
                         "description": f"Lines around each match; default {CONTEXT_LINES}.",
                     },
+                    "offset": {"type": "integer", "description": "Character from which to read on, from 0."},
                 },
                 "required": ["reference"],
             }
@@ -149,49 +161,49 @@ class RetrieveTool:
             return error_result(use_id, f"Error: there is nothing under reference {reference!r}; there is: {known}")
 
         try:
-            shown = _excerpt(text, given)
-        except WishError as error:
+            shown = await in_thread(_excerpt, text, given)
+        except (WishError, PatternError) as error:
             return error_result(use_id, f"Error: {error}")
-
-        if len(shown) > MOST_CHARS:
-            shown = f"{shown[:MOST_CHARS]}\n[... {len(shown) - MOST_CHARS} characters more: use pattern or line_range]"
 
         return {"toolUseId": use_id, "status": "success", "content": [{"text": shown}]}
 
 
 def _excerpt(text: str, given: Mapping[str, Any]) -> str:
-    lines = text.splitlines()
+    lines = text.splitlines() or [""]
     first, last = 1, len(lines)
-    span = given.get("line_range")
+    span, pattern, offset = given.get("line_range"), given.get("pattern"), given.get("offset")
     if span is not None:
         try:
             first, last = int(span.get("start") or 1), int(span.get("end") or len(lines))
-        except (AttributeError, TypeError, ValueError):
-            raise WishError(f'line_range is {span!r}: give {{"start": 1, "end": 50}}') from None
+        except (AttributeError, TypeError, ValueError, OverflowError):
+            raise WishError(f'line_range is {span!r:.200}: give {{"start": 1, "end": 50}}') from None
 
     chosen = range(max(first, 1) - 1, min(last, len(lines)))
-    pattern = given.get("pattern")
     if pattern:
-        chosen = _matching(lines, chosen, str(pattern), given.get("context_lines", CONTEXT_LINES))
-        if not chosen:
-            raise WishError(f"no line matches {pattern!r}; the text has {len(lines)} lines")
+        return _within([lines[at] for at in chosen], chosen.start + 1, str(pattern), given.get("context_lines"))
 
-    if span is None and not pattern:
-        return text
+    if span is None:
+        return _cut(text, 0 if offset is None else offset)
 
-    return "\n".join(f"{at + 1}: {lines[at]}" for at in chosen) or f"(no such lines: the text has {len(lines)})"
+    return _cut("\n".join(f"{at + 1}: {lines[at]}" for at in chosen)) or f"(no such lines: the text has {len(lines)})"
 
 
-def _matching(lines: list[str], within: range, pattern: str, around: Any) -> Any:
-    try:
-        wanted = re.compile(pattern)
-    except re.error:
-        wanted = re.compile(re.escape(pattern))  # a small model's text with a bracket in it
+def _within(lines: list[str], first: int, pattern: str, around: Any) -> str:
+    """The lines that match, with those around them; a model's pattern may take for ever, and is searched in bounds."""
+    reach = around if isinstance(around, int) and 0 <= around <= _MOST_CONTEXT else CONTEXT_LINES
+    found = found_in(lines, pattern, reach, MOST_CHARS, first)
+    if not found.text:
+        raise WishError(f"no line matches {pattern!r:.200}; {len(lines)} lines were searched")
 
-    reach = around if isinstance(around, int) and around >= 0 else CONTEXT_LINES
-    found: set[int] = set()
-    for at in within:
-        if wanted.search(lines[at][:MOST_CHARS]):
-            found.update(range(max(at - reach, 0), min(at + reach + 1, len(lines))))
+    return _cut(found.text if found.complete else f"{found.text}\n[... there is more: use a narrower pattern]")
 
-    return sorted(found)
+
+def _cut(text: str, offset: Any = 0) -> str:
+    """As much of a text as is shown at once, from a character on."""
+    begin = whole_number(offset)
+    if begin is None or not 0 <= begin <= len(text):
+        raise WishError(f"offset is {offset!r:.200}: the text has {len(text)} characters, numbered from 0")
+
+    end = begin + MOST_CHARS
+    more = f"\n[... {len(text) - end} characters more: use pattern, line_range or offset]" if end < len(text) else ""
+    return text[begin:end] + more

@@ -6,7 +6,7 @@ pause and a crash.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
@@ -36,6 +36,8 @@ class Wish:
         select: Which messages are pinned: `"last_turn"`, a number of messages at the end, or a list of places.
         text: Only messages that contain it are pinned.
         pin: Whether they are pinned; else unpinned.
+        key: Names the tool call; one that is run again after a crash wishes nothing more.
+        run: The run beside the conversation that it is about; None for the conversation itself.
     """
 
     kind: Literal["summarize", "truncate", "pin"]
@@ -46,21 +48,32 @@ class Wish:
     select: str | int | list[int] = "last_turn"
     text: str | None = None
     pin: bool = True
+    key: str | None = None
+    run: str | None = None
 
 
-def noted(state: JSONState) -> list[Wish]:
-    """The wishes that wait."""
-    return [Wish(**each) for each in state.get(_KEY, [])] if _KEY in state else []
+def noted(state: JSONState, run: str | None = None) -> list[Wish]:
+    """The wishes that wait, about the conversation or what a run beside it works on."""
+    return [wish for wish in _all(state) if wish.run == run] if _KEY in state else []
 
 
 def note(state: JSONState, wish: Wish) -> None:
-    """Adds a wish."""
-    state.set(_KEY, [*state.get(_KEY, []), asdict(wish)])
+    """Adds a wish, in the place of one of the same call."""
+    others = [each for each in _all(state) if wish.key is None or each.key != wish.key]
+    state.set(_KEY, [asdict(each) for each in (*others, wish)])
 
 
-def forget(state: JSONState) -> None:
-    """Drops the wishes: they are carried out."""
-    state.delete(_KEY)
+def forget(state: JSONState, wishes: Collection[Wish]) -> None:
+    """Drops wishes: they are carried out."""
+    left = [asdict(each) for each in _all(state) if each not in wishes]
+    if left:
+        state.set(_KEY, left)
+    else:
+        state.delete(_KEY)
+
+
+def _all(state: JSONState) -> list[Wish]:
+    return [Wish(**each) for each in state.get(_KEY, [])]
 
 
 # -- from what a model gives ---------------------------------------------------------------------------------------
@@ -111,7 +124,7 @@ def pin_wish(given: Mapping[str, Any]) -> Wish:
 
 def _keep_recent(given: Mapping[str, Any]) -> int:
     value = given.get("keep_recent", KEEP_RECENT)
-    number = _whole(value)
+    number = whole_number(value)
     if number is None or number < 0:
         raise WishError(f"keep_recent is {value!r}: give a number of messages, from 0 on")
 
@@ -127,12 +140,12 @@ def _one_of(given: Mapping[str, Any], key: str, known: tuple[str, ...]) -> str:
 
 
 def _select(value: Any) -> str | int | list[int]:
-    number = _whole(value)
+    number = whole_number(value)
     if value == "last_turn" or (number is not None and number > 0):
         return value if number is None else number
 
     if isinstance(value, list) and value:
-        places = [_whole(each) for each in value]
+        places = [whole_number(each) for each in value]
         if all(place is not None and place >= 0 for place in places):
             return [place for place in places if place is not None]
 
@@ -141,7 +154,7 @@ def _select(value: Any) -> str | int | list[int]:
     )
 
 
-def _whole(value: Any) -> int | None:
+def whole_number(value: Any) -> int | None:
     """A whole number, also one that a small model has written as text."""
     if isinstance(value, str) and value.strip().isdecimal():
         return int(value)

@@ -98,12 +98,17 @@ def _label(piece: ToolResultContent, number: int) -> str:
 
 def _document_text(piece: ToolResultContent) -> str | None:
     """The text of a document that is one."""
-    document = piece.get("document")
-    if not isinstance(document, Mapping) or str(document.get("format")) not in _TEXT_FORMATS:
-        return None
-
-    data = _data(document)
-    return None if data is None else data.decode("utf-8", "replace")
+    document: Any = piece.get("document")
+    match document:
+        case {"source": {"text": str(text)}}:
+            return text
+        case {"source": {"content": [*pieces]}}:
+            return rendered(pieces) if all(isinstance(each, dict) and "text" in each for each in pieces) else None
+        case {"format": kind} if str(kind) in _TEXT_FORMATS:
+            data = _data(document)
+            return None if data is None else data.decode("utf-8", "replace")
+        case _:
+            return None
 
 
 def _data(medium: Mapping[str, Any]) -> bytes | None:

@@ -64,13 +64,14 @@ class Ages:
     """When the references of one agent were used last, in its cell; for those that are removed when they grow old.
 
     Time is counted in message ids, which the history never uses twice: two for each cycle. So nothing is written, and
-    nothing is called, in the cycles in which nothing is offloaded.
+    nothing is called, in the cycles in which nothing is offloaded. Messages that a context plugin takes out and puts
+    back get new ids; what the newest messages speak of is not old, whatever the ids say.
     """
 
-    __slots__ = ("_cell", "_most", "_now")
+    __slots__ = ("_cell", "_messages", "_most", "_now")
 
     def __init__(self, agent: Agent, most_cycles: int) -> None:
-        ids = agent.history.ids
+        ids, self._messages = agent.history.ids, agent.history.messages
         self._cell: JSONState = agent.plugin_state(CELL)
         self._most = most_cycles * _MESSAGES_PER_CYCLE
         self._now = ids[-1] if ids else 0
@@ -85,13 +86,28 @@ class Ages:
 
     async def evict(self, storage: ContextStorage) -> None:
         """Removes what was not used for long."""
-        for reference, used in self._cell.get().items():
+        used_at = self._cell.get()
+        is_old = any(self._now - used > self._most for used in used_at.values())
+        in_sight = self._in_sight() if is_old else ()
+        for reference, used in used_at.items():
             if used > self._now:
                 self.note(reference)  # the agent has got another history since
-            elif self._now - used > self._most:
+            elif self._now - used > self._most and reference not in in_sight:
                 try:
                     await storage.delete(reference)
                 except Exception as error:  # noqa: BLE001 - a storage of the user's; it is tried again
                     logger.warning("offload: %s could not be removed: %s", reference, error)
                 else:
                     self._cell.delete(reference)
+
+    def _in_sight(self) -> set[str]:
+        """The references in the messages of the cycles that count: results that were kept then, or were read."""
+        texts: list[str] = []
+        for message in self._messages[-self._most :]:
+            for block in message["content"]:
+                if "toolUse" in block:
+                    texts.append(str(block["toolUse"]["input"]))
+                elif "toolResult" in block:
+                    texts += [str(piece.get("text", "")) for piece in block["toolResult"]["content"]]
+
+        return {found for text in texts for found in _REFERENCE.findall(text)}

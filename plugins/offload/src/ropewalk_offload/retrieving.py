@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from ropewalk import ToolResult, ToolSpec, error_result
 from ropewalk.kits.aio.threads import in_thread
+from ropewalk.kits.context.searching import PatternError, found_in
 from ropewalk.types import ToolResultContent
 from ropewalk_offload.content import CHARS_PER_TOKEN, is_media, rendered, tokens_of
-from ropewalk_offload.searching import PatternError, found_in
 
 if TYPE_CHECKING:
     from ropewalk import Agent, ToolCall

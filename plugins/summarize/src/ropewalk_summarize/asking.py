@@ -9,9 +9,8 @@ from ropewalk.kits.context.summaries import (
     PURPOSE,
     SYSTEM_PROMPT,
     Ask,
-    SummaryCancelledError,
-    SummaryError,
     answer_of,
+    checked_answer,
     request_of,
 )
 from ropewalk.kits.messages.assembly import Assembly
@@ -38,17 +37,23 @@ def asker(agent: Agent, summarizer: Any, system_prompt: str | None) -> Ask:
         clone = getattr(summarizer, "clone", None)
         asked = summarizer if clone is None else clone()
         result = await asked.invoke_async(prompt)
-        if result.stop_reason == "cancelled":
-            raise SummaryCancelledError("the summarizing agent was cancelled")
-
-        if result.stop_reason in ("interrupt", "checkpoint"):
-            raise SummaryError(
-                f"the summarizing agent {asked.name!r} paused ({result.stop_reason}): nobody can answer it"
-            )
-
-        return str(result)
+        return checked_answer(result.stop_reason, str(result))
 
     return ask_model if summarizer is None else ask_agent
+
+
+def window_for(summarizer: Any, window: int | None) -> int | None:
+    """Tokens that the model of whoever writes the summaries takes; None when they are not known.
+
+    Args:
+        summarizer: An agent that writes them, or None for the agent whose history it is.
+        window: What the model of that one takes.
+    """
+    if summarizer is None:
+        return window
+
+    known = getattr(getattr(summarizer, "model", None), "context_window", None)
+    return known if isinstance(known, int) else None
 
 
 async def _outcome(agent: Agent, request: ModelRequest) -> ModelOutcome:

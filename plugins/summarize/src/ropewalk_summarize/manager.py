@@ -12,7 +12,7 @@ from ropewalk.kits.aio.blocking import run_blocking
 from ropewalk.kits.context import Attempts, ConversationManager, conversation, is_due, put, window_of
 from ropewalk.kits.context.summaries import SummaryCancelledError, SummaryError, summary_of
 from ropewalk.kits.messages.estimate import message_tokens
-from ropewalk_summarize.asking import asker
+from ropewalk_summarize.asking import asker, window_for
 from ropewalk_summarize.planning import NONE, Excess, plan
 
 if TYPE_CHECKING:
@@ -153,22 +153,21 @@ class SummarizingConversationManager(ConversationManager):
 
     async def _before_overflow(self, request: ContextRequest, agent: Agent) -> list[HistoryEdit] | None:
         tokens, share, state = request.tokens, self.compression_threshold or 1.0, self.state(agent)
-        if tokens < state.get(_FAILED, 0) * _GROWTH:
+        failed = state.get(_FAILED, 0)
+        if failed / _GROWTH < tokens < failed * _GROWTH:
             return None  # it failed a moment ago: not again for each turn
 
         window = window_of(request, self.name)
         excess = Excess(tokens - share * window * _NEEDED, tokens - share * window * _AIM)
         try:
-            edits = await self._edits(request, agent, excess, f"the request reached {share:.0%} of the model's window")
-        except SummaryCancelledError:
-            return None
+            return await self._edits(request, agent, excess, f"the request reached {share:.0%} of the model's window")
         except Exception as error:  # noqa: BLE001 - the request still fits, as far as anybody knows
+            if _is_cancel(error):
+                return None
+
             state.set(_FAILED, tokens)
             _warn(agent, error)
             return None
-
-        state.delete(_FAILED)
-        return edits
 
     async def _when_it_overflowed(self, request: ContextRequest, agent: Agent) -> list[HistoryEdit] | None:
         run, messages = current_run(), conversation(request, agent)
@@ -180,9 +179,10 @@ class SummarizingConversationManager(ConversationManager):
             excess = NONE if window is None else Excess(tokens - window * _NEEDED, tokens - min(tokens, window) * _AIM)
             try:
                 return await self._edits(request, agent, excess, f"the request did not fit, summary {turn.number}")
-            except SummaryCancelledError:
-                return None
             except Exception as error:  # noqa: BLE001 - the overflow is what the caller has to know
+                if _is_cancel(error):
+                    return None
+
                 _warn(agent, error)
                 why = error
 
@@ -220,10 +220,17 @@ class SummarizingConversationManager(ConversationManager):
 
         asked = self.summarization_agent
         who = None if asked is agent else asked
-        text = await summary_of(folding, asker(agent, who, self.summarization_system_prompt), window)
+        ask = asker(agent, who, self.summarization_system_prompt)
+        text = await summary_of(folding, ask, window_for(who, window))
         state = self.state(agent)
+        state.delete(_FAILED)
         state.set(_REMOVED, state.get(_REMOVED, 0) + len(folding.material))
         return folding, text
+
+
+def _is_cancel(error: Exception) -> bool:
+    """Whether the summary was cancelled with its run; an agent that writes it may also be cancelled alone."""
+    return isinstance(error, SummaryCancelledError) and current_run().cancelled
 
 
 def _warn(agent: Agent, error: Exception) -> None:

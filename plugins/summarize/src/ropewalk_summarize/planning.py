@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ropewalk.kits.context import first_task, newest_turn, pinned_places
-from ropewalk.kits.context.folding import Folding, best_cut, fold
+from ropewalk.kits.context import newest_turn, pinned_places
+from ropewalk.kits.context.folding import Folding, best_cut, first_words, fold, unfolded
 from ropewalk.kits.context.keeping import has_results
-from ropewalk.kits.messages.estimate import message_tokens
+from ropewalk.kits.messages.estimate import block_tokens, message_tokens
 from ropewalk.types import Message
 
 _TASK_SHARE: Final = 0.1
@@ -57,35 +57,45 @@ def plan(
     """
     size = len(messages)
     kept, front = _kept(messages, pin_first, window)
+    gains = _gains(messages, kept)
     newest = size - 2 if size > 1 and has_results(messages[-1]) else size - 1
     limit = min(size - recent, newest)
-    cut = best_cut(messages, max(1, int(size * ratio)), limit) if limit > 0 else 0
-    found = None
-    while cut:
-        found = fold(messages, cut, kept, front)
-        further = best_cut(messages, cut + 1, limit)
-        if found is not None or further <= cut:
-            break
+    cut = next((at for at in _cuts(messages, max(1, int(size * ratio)), limit) if gains[at] > 0), 0)
+    if excess.aim > 0 and not (cut and gains[cut] >= excess.needed):
+        for further in _cuts(messages, cut + 1, newest):
+            cut = further if further > cut and gains[further] > 0 else cut
+            if gains[cut] >= excess.aim:
+                break
 
-        cut = further
-
-    if excess.aim <= 0 or (found is not None and _gain(found) >= excess.needed):
-        return found
-
-    while found is None or _gain(found) < excess.aim:
-        further = best_cut(messages, cut + 1, newest)
-        if further <= cut:
-            break
-
-        cut = further
-        found = fold(messages, cut, kept, front) or found
-
-    return found
+    return fold(messages, cut, kept, front) if cut else None
 
 
-def _gain(folding: Folding) -> float:
-    """About how many tokens fewer there will be."""
-    return folding.tokens - min(folding.tokens // 4, _SUMMARY_TOKENS)
+def _cuts(messages: Sequence[Message], wanted: int, most: int) -> Iterator[int]:
+    """The places to cut at, the best first (see `best_cut`), then those behind it; one walk for all of them."""
+    first = best_cut(messages, wanted, most) if most > 0 else 0
+    if not first:
+        return
+
+    yield first
+    end = len(messages)
+    later = [at for at in range(first + 1, min(most, end) + 1) if at == end or not has_results(messages[at])]
+    standing = [at for at in later if at < end and messages[at]["role"] == "assistant"]
+    yield from standing
+    yield from (at for at in later if at > (standing[-1] if standing else first))
+
+
+def _gains(messages: Sequence[Message], kept: Collection[int]) -> list[int]:
+    """For each place about how many tokens fewer there will be after a cut; 0 where nothing would be summarized."""
+    gains, tokens, material = [0], 0, False
+    for place, message in enumerate(messages):
+        summary, rest = unfolded(message)
+        tokens += 0 if summary is None else block_tokens({"text": summary})
+        if rest is not None and place not in kept:
+            tokens, material = tokens + message_tokens(rest), True
+
+        gains.append(max(tokens - min(tokens // 4, _SUMMARY_TOKENS), 1) if material else 0)
+
+    return gains
 
 
 def _kept(messages: Sequence[Message], pin_first: int, window: int | None) -> tuple[set[int], int]:
@@ -95,9 +105,10 @@ def _kept(messages: Sequence[Message], pin_first: int, window: int | None) -> tu
     while front in pinned:
         front += 1
 
-    task = first_task(messages)
+    task = first_words(messages)
+    said = None if task is None else unfolded(messages[task])[1]  # a summary may stand in the same message
     most = _TASK_TOKENS if window is None else window * _TASK_SHARE
-    if task is not None and message_tokens(messages[task]) <= most:
+    if task is not None and said is not None and message_tokens(said) <= most:
         pinned.add(task)
 
     return pinned | newest_turn(messages), front

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 import pydantic
 
 from ropewalk import HistoryEdit, hookimpl
-from ropewalk.kits.context import ConversationManager
+from ropewalk.kits.context import steps_aside
 from ropewalk_summarize.manager import PRESERVE_RECENT, SUMMARY_RATIO, SummarizingConversationManager
 
 if TYPE_CHECKING:
@@ -52,11 +52,7 @@ class SummarizePlugin(SummarizingConversationManager):
         self, request: ContextRequest, reason: ContextReason, agent: Agent
     ) -> list[HistoryEdit] | None:
         """Does the work, unless it gives way to the manager that the caller has chosen."""
-        if self._gives_way and self._has_another(agent):
+        if self._gives_way and steps_aside(agent, self, own=True):
             return None
 
         return await super().manage_context(request, reason, agent)
-
-    def _has_another(self, agent: Agent) -> bool:
-        hooks = agent.hooks
-        return any(isinstance(each, ConversationManager) and each is not self for each in hooks.plugins[: hooks.own])

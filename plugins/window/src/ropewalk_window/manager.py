@@ -152,8 +152,12 @@ class SlidingWindowConversationManager(ConversationManager):
         self, request: ContextRequest, reason: ContextReason, agent: Agent
     ) -> list[HistoryEdit] | None:
         """For subclasses that have methods of their own: those are called."""
-        at_the_end = reason == "before_model" and self._applies_now()
-        return await super().manage_context(request, "after_invocation" if at_the_end else reason, agent)
+        if reason == "before_model" and self._applies_now():
+            await super().manage_context(request, "after_invocation", agent)
+            if agent.messages.before_edit is not None:
+                return None  # the count is of what was there before
+
+        return await super().manage_context(request, reason, agent)
 
     def _applies_now(self) -> bool:
         number = current_run().cycle + 2  # of the model call to come, from 1; the cycle begins after this hook

@@ -15,6 +15,7 @@ HEAD: Final = 200
 TAIL: Final = 200
 
 _MARKER: Final = re.compile(r"\.\.\. \[truncated: \d+ chars removed\] \.\.\.")
+_PIECES: Final = 5
 _MEDIA: Final = ("image", "document", "video")
 
 
@@ -30,7 +31,8 @@ def shortened(message: Message) -> Message:
 def short_text(text: str) -> str:
     """The head and the tail of a long text; the text itself when it is short, or was made short before."""
     removed = len(text) - HEAD - TAIL
-    if len(text) <= LONGEST or _MARKER.match(text, HEAD):
+    marker = _MARKER.match(text, HEAD)
+    if len(text) <= LONGEST or (marker is not None and len(text) - marker.end() <= TAIL):
         return text
 
     short = f"{text[:HEAD]}... [truncated: {removed} chars removed] ...{text[-TAIL:]}"
@@ -42,11 +44,21 @@ def _block(block: ContentBlock) -> ContentBlock:
     if result is None:
         return block
 
-    content = [_piece(piece) for piece in result["content"]]
-    if all(one is other for one, other in zip(content, result["content"], strict=True)):
+    content = _fewer([_piece(piece) for piece in result["content"]])
+    if len(content) == len(result["content"]) and all(a is b for a, b in zip(content, result["content"], strict=True)):
         return block
 
     return {**block, "toolResult": {**result, "content": content}}
+
+
+def _fewer(pieces: list[Any]) -> list[Any]:
+    """The first and the last of very many pieces, each of them short, with a note between them."""
+    removed = len(pieces) - 2 * _PIECES
+    if removed <= 1:
+        return pieces
+
+    note = {"text": f"... [truncated: {removed} pieces removed] ..."}
+    return [*pieces[:_PIECES], note, *pieces[-_PIECES:]]
 
 
 def _piece(piece: Any) -> Any:

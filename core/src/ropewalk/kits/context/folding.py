@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 from ropewalk.kits.calls.edits import HistoryEdit
 from ropewalk.kits.context.keeping import has_results
 from ropewalk.kits.messages.estimate import message_tokens
+from ropewalk.kits.messages.repair import joined
 from ropewalk.types import ContentBlock, Message
 
 HEADER: Final = "[Summary of the conversation so far]"
@@ -95,7 +96,9 @@ def fold(messages: Sequence[Message], cut: int, kept: Collection[int], front: in
     follows = messages[cut] if cut < len(messages) else None
     joins = not after or after[-1]["role"] == "user"
     if follows is not None and joins and follows["role"] == "user" and not has_results(follows):
-        after.append(follows)  # joins the summary, or the user's words that stay behind it
+        summary, rest = unfolded(follows)  # joins the summary, or the user's words that stay behind it
+        earlier += [] if summary is None else [summary]
+        after += [] if rest is None else [rest]
         cut += 1
 
     text = "\n\n".join(earlier) or None
@@ -120,6 +123,15 @@ def unfolded(message: Message) -> tuple[str | None, Message | None]:
     return text, _marked(message, rest, None) if rest else None
 
 
+def first_words(messages: Sequence[Message]) -> int | None:
+    """Where the first task stands (see `first_task`), whatever summaries stand before it; None when there is none."""
+    for place, message in enumerate(messages):
+        if message["role"] == "user" and not has_results(message) and unfolded(message)[1] is not None:
+            return place
+
+    return None
+
+
 def best_cut(messages: Sequence[Message], wanted: int, most: int) -> int:
     """The first legal place from `wanted` to `most` to cut at, else the last one before; 0 when there is none.
 
@@ -141,9 +153,8 @@ def _joined(one: Message, other: Message) -> Message:
     if mark is None and _MARK in customs[1]:
         mark = customs[1][_MARK] + len(one["content"])
 
-    metadata = {**_metadata(one), **_metadata(other), "custom": {**customs[1], **customs[0]}}
-    joined = cast("Message", {**other, **one, "metadata": metadata})
-    return _marked(joined, [*one["content"], *other["content"]], mark)
+    message = joined(one, other, other["content"])
+    return _marked(message, message["content"], mark)
 
 
 def _marked(message: Message, content: list[ContentBlock], mark: int | None) -> Message:

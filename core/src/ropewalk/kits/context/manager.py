@@ -154,9 +154,21 @@ def is_manager(value: Any) -> bool:
     )
 
 
-def steps_aside(agent: Agent, manager: ConversationManager) -> bool:
-    """Whether the agent has another conversation manager: one that is only there unasked gives way to it."""
-    return any(isinstance(each, ConversationManager) and each is not manager for each in agent.hooks.plugins)
+def steps_aside(agent: Agent, manager: ConversationManager, *, own: bool = False) -> bool:
+    """Whether the agent has another conversation manager: one that is only there unasked gives way to it.
+
+    That is a `ConversationManager`, or whatever plugin was given as `conversation_manager=`; other plugins that
+    implement `manage_context` work beside managers.
+
+    Args:
+        agent: The agent.
+        manager: The one that would give way.
+        own: Whether only managers count that the agent was given, and not those that are active unasked.
+    """
+    hooks = agent.hooks
+    plugins = hooks.plugins[: hooks.own] if own else hooks.plugins
+    others = any(isinstance(each, ConversationManager) and each is not manager for each in plugins)
+    return others or hooks.given.get("conversation_manager", manager.name) != manager.name
 
 
 async def _done(answer: Any) -> None:

@@ -35,6 +35,9 @@ _LEAST_CHARS: Final = 600
 _UNKNOWN_ROOM: Final = 300_000
 _SHRINK: Final = (1, 3, 9)
 _WORDS: Final = (40, 600)
+_REFUSALS: Final = ("guardrail_intervened", "content_filtered")
+_UNFINISHED: Final = ("interrupt", "checkpoint")
+_CUT: Final = "[The summary ends here: it was cut at the model's token limit.]"
 
 
 class SummaryError(RopewalkError):
@@ -119,11 +122,26 @@ def answer_of(outcome: ModelOutcome) -> str:
     Raises:
         SummaryError: It is no summary but a refusal, or was cancelled.
     """
-    if outcome.stop_reason == "cancelled":
+    text = "\n".join(block["text"] for block in outcome.message["content"] if "text" in block)
+    return checked_answer(outcome.stop_reason, text)
+
+
+def checked_answer(stop_reason: str, text: str) -> str:
+    """The text of an answer that ended like this.
+
+    Raises:
+        SummaryError: It is no summary but a refusal or a beginning, or was cancelled.
+    """
+    if stop_reason == "cancelled":
         raise SummaryCancelledError("the run was cancelled while a summary was written")
 
-    text = "\n".join(block["text"] for block in outcome.message["content"] if "text" in block)
-    if outcome.stop_reason in ("guardrail_intervened", "content_filtered") or text.startswith("DENIED: "):
-        raise SummaryError(f"the summary was refused ({outcome.stop_reason}): {text[:200]}")
+    if stop_reason in _REFUSALS or text.startswith("DENIED: "):
+        raise SummaryError(f"the summary was refused ({stop_reason}): {text[:200]}")
 
-    return text
+    if stop_reason in _UNFINISHED or stop_reason.startswith("limit_"):
+        raise SummaryError(
+            f"the summarizer did not come to its end ({stop_reason}): use one that needs no tools, no answers and no "
+            "more than it is allowed"
+        )
+
+    return f"{text}\n{_CUT}" if stop_reason == "max_tokens" and text.strip() else text

@@ -280,8 +280,8 @@ class History:
         Raises:
             HistoryError: The caller put something into `agent.messages` that is no message; nothing is changed.
         """
-        self.journal = journal
-        self.adopt_edits("caller", "agent.messages was edited")
+        self.adopt_edits("caller", "agent.messages was edited", journal)
+        self.journal = journal  # not before: a run that is refused must leave nothing that leads to its agent
         self.messages.locked = self._busy = True
 
     def end_run(self, *, paused: bool) -> bool:
@@ -303,17 +303,17 @@ class History:
         self.journal = None
         return bool(blocks)
 
-    def adopt_edits(self, plugin: str, reason: str) -> bool:
+    def adopt_edits(self, plugin: str, reason: str, journal: Journal | None = None) -> bool:
         """Takes over what was done to the list, repaired; False when nothing was.
 
         Raises:
             HistoryError: Something in the list is no message; nothing is changed.
         """
-        before = self.messages.before_edit
-        if before is None:
+        if (before := self.messages.before_edit) is None:
             return False
 
         fixed = repaired(self.messages, "agent.messages", before)
+        self.journal = journal or self.journal
         list.__setitem__(self.messages, slice(None), before)
         self.messages.before_edit = None
         self._rewrite(fixed, plugin, reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ropewalk.kits.aio.seam import current_seam
@@ -50,8 +50,7 @@ class _Builder:
         self._open = {}
         blocks: list[ContentBlock] = [self._unique(b) for b in message["content"] if "toolResult" not in b]
         if self.out and self.out[-1]["role"] == "assistant":
-            last = self.out[-1]
-            self.out[-1] = {**last, "content": [*last["content"], *blocks]}
+            self.out[-1] = joined(self.out[-1], message, blocks)
         else:
             self.out.append(_with(message, blocks))
 
@@ -101,12 +100,35 @@ class _Builder:
             return  # it held nothing but orphan results
 
         if self.out and self.out[-1]["role"] == "user":
-            last = self.out[-1]
-            self.out[-1] = {**last, "content": results_first([*last["content"], *blocks])}
+            self.out[-1] = joined(self.out[-1], message, blocks)
         elif message is not None:
             self.out.append(_with(message, blocks))
         else:
             self.out.append({"role": "user", "content": blocks})
+
+
+def joined(one: Message, other: Message | None, blocks: Sequence[ContentBlock]) -> Message:
+    """A message with the other one's blocks behind its own; a pin on either stays, and other marks.
+
+    Args:
+        one: The message.
+        other: The one whose marks it takes where it has none; None when there is no such message.
+        blocks: What it gets of the other one's content.
+    """
+    content = results_first([*one["content"], *blocks])
+    mine, others = one.get("metadata"), None if other is None else other.get("metadata")
+    if not isinstance(others, Mapping) or not others:
+        return {**one, "content": content}
+
+    mine = mine if isinstance(mine, Mapping) else {}
+    custom = [each["custom"] for each in (others, mine) if isinstance(each.get("custom"), Mapping)]
+    metadata = {**others, **mine}
+    if custom:
+        metadata["custom"] = {key: value for each in custom for key, value in each.items()}
+        if any(each.get("pinned") for each in custom):
+            metadata["custom"]["pinned"] = True
+
+    return {**one, "content": content, "metadata": metadata}
 
 
 def _with(message: Message, blocks: list[ContentBlock]) -> Message:

@@ -108,11 +108,15 @@ def checked_block(value: Any, where: str) -> ContentBlock:
     Raises:
         HistoryError: It is no content block.
     """
+    if isinstance(value, dict) and None in value.values():  # as some libraries write what is not there
+        said = {key: each for key, each in value.items() if each is not None}
+        value = value if CONTENT_KEYS.isdisjoint(said) else said
+
     if not isinstance(value, dict) or CONTENT_KEYS.isdisjoint(value):
         raise HistoryError(f"{where} is no content block: use a dict with one of {', '.join(sorted(CONTENT_KEYS))}")
 
-    text = value.get("text")
-    if text is not None:
+    if "text" in value:
+        text = value["text"]
         if not isinstance(text, str):
             raise HistoryError(f'{where}["text"] is {type(text).__name__}: use a str')
 

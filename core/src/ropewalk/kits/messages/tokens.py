@@ -11,6 +11,9 @@ from ropewalk.types import Message, Usage
 
 _LEAST: Final = 0.5
 _MOST: Final = 4.0
+_HIDDEN: Final = 1_000
+"""An answer that has that many tokens more than can be made out is one whose thinking the provider keeps to itself: it
+does not come back with the next request."""
 
 
 class TokenCount:
@@ -20,13 +23,12 @@ class TokenCount:
     splice it is an estimate of everything, in the proportion that estimate and usage had before.
     """
 
-    __slots__ = ("_around", "_ratio", "_seen", "_sizes", "_sum", "_usage", "_version")
+    __slots__ = ("_ratio", "_seen", "_sizes", "_sum", "_usage", "_version")
 
     def __init__(self) -> None:
         self._sizes: list[tuple[Message, int]] = []
         self._sum = 0
         self._version: int | None = None
-        self._around = 0
         self._ratio = 1.0
         self._usage = 0
         self._seen: Message | None = None  # the last message that the usage covers
@@ -34,8 +36,13 @@ class TokenCount:
     def observe(self, usage: Usage, answer: Message) -> None:
         """Takes the usage of an answer that has just been added."""
         read = usage["inputTokens"] + usage.get("cacheReadInputTokens", 0) + usage.get("cacheWriteInputTokens", 0)
+        wrote = usage["outputTokens"]
+        if wrote > _HIDDEN:
+            shown = message_tokens(answer)
+            wrote = wrote if wrote <= shown * _MOST + _HIDDEN else shown
+
         if read > 0:
-            self._usage, self._seen = read + usage["outputTokens"], answer
+            self._usage, self._seen = read + wrote, answer
 
     def of(self, messages: Sequence[Message], version: int, around: Callable[[], int]) -> int:
         """The tokens of a request with these messages.
@@ -43,24 +50,26 @@ class TokenCount:
         Args:
             messages: The whole conversation.
             version: Changes with every change other than at the end.
-            around: Estimates what the request holds beside the messages; called once.
+            around: Estimates what the request holds beside the messages; called when the usage does not tell it.
         """
-        self.size(messages, version, around)
+        self._look_at(messages, version, around)
         place = self._place()
         if place is not None:
             return self._usage + sum(size for _, size in self._sizes[place:])
 
-        return ceil((self._around + self._sum) * self._ratio)
+        return ceil((around() + self._sum) * self._ratio)
 
     def size(self, messages: Sequence[Message], version: int, around: Callable[[], int]) -> int:
         """The estimate alone, to compare one state of the conversation with another. Arguments as for `of`."""
-        self._around = self._around or around()
+        self._look_at(messages, version, around)
+        return around() + self._sum
+
+    def _look_at(self, messages: Sequence[Message], version: int, around: Callable[[], int]) -> None:
         if self._version not in (None, version):
-            self._restart(messages)
+            self._restart(messages, around)
 
         self._version = version
         self._catch_up(messages)
-        return self._around + self._sum
 
     def _place(self) -> int | None:
         """How many messages the last usage covers; None when there is none."""
@@ -72,11 +81,11 @@ class TokenCount:
         self._seen = None
         return None
 
-    def _restart(self, messages: Sequence[Message]) -> None:
+    def _restart(self, messages: Sequence[Message], around: Callable[[], int]) -> None:
         """Other messages stand there: what was measured of them is kept, the usage is of a request that is no more."""
         place = self._place()
         if place is not None:
-            estimate = self._around + sum(size for _, size in self._sizes[:place])
+            estimate = around() + sum(size for _, size in self._sizes[:place])
             self._ratio = min(max(self._usage / max(estimate, 1), _LEAST), _MOST)
 
         known = {id(message): size for message, size in self._sizes}

@@ -1,7 +1,8 @@
 """Finds a model's pattern in a text of any size, in bounded time.
 
-Python's regular expressions cannot be interrupted, and a pattern with repetitions in repetitions may take for ever. So
-such patterns are refused, and the more repetitions a pattern has, the smaller are the pieces of a long line in which it
+Python's regular expressions cannot be interrupted, and while one is searched for, nothing else in the process runs. A
+pattern with repetitions in repetitions, or with many parts that may be there or not, may take for ever. Such patterns
+are refused, and the more repetitions and choices a pattern has, the smaller are the pieces of a long line in which it
 is looked for.
 """
 
@@ -22,6 +23,16 @@ AROUND: Final = 200
 LONG_LINE: Final = 2_000
 _SECONDS: Final = 2.0
 _REPEATED: Final = re.compile(r"[*+]|\{\d*,\d*\}|\{\d+\}")
+_MANNERS: Final = ("?", "+")
+"""What may stand behind a repetition, and makes it lazy or possessive."""
+
+_VERBOSE: Final = re.compile(r"\(\?[a-zA-Z]*x")
+"""Where blanks mean nothing, a repetition may stand apart from what it repeats."""
+
+_BACK: Final = tuple("123456789")
+_STEPS: Final = 4_000_000
+_LEAST: Final = 100
+_MANY: Final = 10**9
 _PLAIN: Final = re.compile(r"[^\\\[\](){}.*+?^$|]*")
 
 
@@ -145,49 +156,78 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], int]:
     except (re.error, OverflowError, RecursionError):
         return re.compile(re.escape(pattern)), WINDOWS[0]  # a small model's text with a bracket in it
 
-    repetitions = _repetitions(pattern)
-    if repetitions is None or repetitions >= len(WINDOWS):
+    shape = None if _VERBOSE.search(pattern) else _shape(pattern)
+    window = 0 if shape is None else _window(*shape)
+    if not window:
         raise PatternError(
-            f"the pattern {pattern!r:.200} may take for ever: use at most {len(WINDOWS) - 1} of * and +, and none "
-            "on a group that has repetitions or alternatives in it"
+            f"the pattern {pattern!r:.200} may take for ever: use at most {len(WINDOWS) - 1} of * and +, few of ? and "
+            "|, and no repetition of a group that has repetitions, alternatives or optional parts in it"
         )
 
-    return wanted, WINDOWS[repetitions]
+    return wanted, window
 
 
-def _repetitions(pattern: str) -> int | None:
-    """How many repetitions a pattern has; None when one is of a group with repetitions or alternatives in it."""
-    count, at = 0, 0
+def _window(repetitions: int, ways: int) -> int:
+    """In how many characters at once such a pattern may be searched for; 0 when they would be too few."""
+    if repetitions >= len(WINDOWS):
+        return 0
+
+    most, power = WINDOWS[repetitions], repetitions + 1
+    if ways == 1:
+        return most
+
+    fits = int((max(most**power, _STEPS) / ways) ** (1 / power))
+    return min(fits, most) if fits >= _LEAST else 0
+
+
+def _shape(pattern: str) -> tuple[int, int] | None:
+    """How many repetitions a pattern has, and in how many ways its optional and alternative parts can be taken.
+
+    A reference back to a group counts as a repetition, for it is compared at each attempt.
+
+    Returns:
+        The two; None when a repetition is of a group that has such parts, or repetitions, in it.
+    """
+    count, ways, at = 0, 1, 0
     groups = [False]  # whether each open group has such
+    branches = [1]
     closed = False  # whether the group that ends right here has
     while at < len(pattern):
         char = pattern[at]
         repeated = _REPEATED.match(pattern, at)
-        if repeated is not None:
-            if closed:
+        if repeated is not None or char == "?":
+            if closed and repeated is not None:
                 return None
 
-            count += 1
+            count, ways = (count, ways * 2) if repeated is None else (count + 1, ways)
             groups[-1], closed = True, False
-            at = repeated.end()
+            at = at + 1 if repeated is None else repeated.end()
+            at += pattern[at : at + 1] in _MANNERS
             continue
 
         closed = False
         if char == "\\":
+            count += pattern[at + 1 : at + 2] in _BACK
             at += 1
         elif char == "[":
             at = _class_end(pattern, at)
         elif char == "(":
             groups.append(False)
+            branches.append(1)
+            count += pattern.startswith("(?P=", at)
+            at += pattern.startswith("(?", at)
         elif char == "|":
             groups[-1] = True
+            branches[-1] += 1
         elif char == ")" and len(groups) > 1:
             closed = groups.pop()
             groups[-1] = groups[-1] or closed
+            ways *= branches.pop()
 
+        ways = min(ways, _MANY)
         at += 1
 
-    return count
+    return count, min(ways * branches[0], _MANY)
 
 
 def _class_end(pattern: str, at: int) -> int:

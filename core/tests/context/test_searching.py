@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropewalk_offload import searching
-from ropewalk_offload.searching import PatternError, found_in
+from ropewalk.kits.context import searching
+from ropewalk.kits.context.searching import PatternError, found_in
 
 LINES = [f"line {n}" for n in range(1, 21)]
 
@@ -60,7 +60,21 @@ def test_in_a_very_long_line_the_surroundings_of_matches_are_shown():
 
 @pytest.mark.parametrize(
     "pattern",
-    ["(a+)+$", "(a*)*b", "((a+)b?)*c", "(a|a)*b", "(a|aa)+$", "(?:a+){2,}", "(a{1,9}){9}", "a*b*c*d*e", ".*.*.*.*"],
+    [
+        *[
+            "(a+)+$",
+            "(a*)*b",
+            "((a+)b?)*c",
+            "(a|a)*b",
+            "(a|aa)+$",
+            "(?:a+){2,}",
+            "(a{1,9}){9}",
+            "a*b*c*d*e",
+            ".*.*.*.*",
+        ],
+        *["(a?){25}b", "a?" * 30 + "a" * 30, "(?:a|aa)" * 22 + "b", "(a?a?){9}b", "(?:ab?)+c", "a??" * 30 + "b"],
+        *["(|a)+b", "(?x)(a+) +$", "(?x: (a+) + )$", "(?ix)b", r"(.*)(.*)\1\2", "(?P<n>.*).*(?P=n)(?P=n)"],
+    ],
 )
 def test_a_pattern_that_may_take_for_ever_is_refused(pattern):
     with pytest.raises(PatternError, match="may take for ever"):
@@ -80,6 +94,10 @@ def test_a_pattern_that_may_take_for_ever_is_refused(pattern):
         r"(?i)LINE",
         r"\d+:?\d*",
         r"line 7{1}",
+        r"(?:line)+? 7",
+        r"(?P<word>line|row|column) (?:1|2|3|4|5|6|7|8|9)$",
+        r"(?=line)l?i?n?e? 7?",
+        r"l.*?7",
     ],
 )
 def test_a_usual_pattern_is_searched_for_as_it_is(pattern):
@@ -91,11 +109,26 @@ def test_a_usual_pattern_is_searched_for_as_it_is(pattern):
 @pytest.mark.parametrize("pattern", [".*.*x", "a*a*a*b", r"(\w+)\s+(\w+)", ".*a.*b"])
 def test_a_pattern_is_never_searched_for_in_more_than_its_share_of_a_line(pattern, monkeypatch):
     monkeypatch.setattr(searching.time, "monotonic", lambda: 0.0)
-    repetitions = searching._repetitions(pattern)
+    repetitions, _ = searching._shape(pattern)
     _, window = searching._compiled(pattern)
     assert window == searching.WINDOWS[repetitions]
     assert max(last - first for first, last in searching._pieces(30_000, window)) == window
     assert search(pattern, lines=["a" * 300]) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "window"),
+    [
+        ("ab?c", 4_000),
+        ("(a|b)?c", 4_000),
+        ("a?" * 12, 976),
+        ("a+b?", 1_414),
+        (r"(a)\1b?", 1_414),
+        ("a+b+(c|d|e|f)", 503),
+    ],
+)
+def test_the_more_ways_a_pattern_can_be_taken_the_less_it_is_searched_in_at_once(pattern, window):
+    assert searching._compiled(pattern)[1] == window
 
 
 def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
