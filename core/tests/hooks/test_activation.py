@@ -116,6 +116,23 @@ def test_what_is_asked_for_and_switched_off_is_an_error(installed, monkeypatch):
         assemble(["demand"], {}, None)
 
 
+@pytest.mark.parametrize(("plugins", "given"), [(["-demand"], {}), (None, {"callback_handler": None})])
+def test_a_variable_adds_nothing_that_the_agent_has_switched_off(installed, monkeypatch, site, plugins, given):
+    """`ROPEWALK_PLUGINS=console` must not make agents impossible that are silent on purpose."""
+    site.plugin("console", on_demand=True)
+    monkeypatch.setenv("ROPEWALK_PLUGINS", "demand,console")
+
+    assert names(plugins, given) == [
+        name for name in ("demand", "console", "auto", "bee") if name != ("demand" if plugins else "console")
+    ]
+
+
+def test_a_variable_that_adds_and_switches_off_is_an_error(installed, monkeypatch):
+    monkeypatch.setenv("ROPEWALK_PLUGINS", "demand,-demand")
+    with pytest.raises(MissingPluginError, match="'demand' is switched off by ROPEWALK_PLUGINS"):
+        names()
+
+
 def test_a_variable_may_switch_off_what_is_not_there_with_one_warning(installed, monkeypatch):
     monkeypatch.setenv("ROPEWALK_PLUGINS", "-autp")
 

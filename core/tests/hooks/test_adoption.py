@@ -39,6 +39,13 @@ class Strategy:
     async def decide_retry(self, failure): ...
 
 
+class Listener:
+    name = "listener"
+
+    @hookimpl
+    async def on_event(self, event): ...
+
+
 def owner(site, name, answer, *, parameters, on_demand=False):
     site.plugin(name, on_demand=on_demand, parameters=parameters, source=OWNER.format(name=name, answer=answer))
 
@@ -52,6 +59,13 @@ def names(plugins=None, **given):
 
 def test_a_value_with_hooks_is_the_plugin_and_needs_no_owner(site):
     assert names(retry_strategy=Strategy()) == ["my-strategy"]
+
+
+def test_which_plugin_was_given_for_a_parameter_is_known(site):
+    hooks = assemble(None, {"retry_strategy": Strategy()}, None)
+    assert hooks.given == {"retry_strategy": "my-strategy"}
+    assert hooks.with_plugin(Listener()).given == {"retry_strategy": "my-strategy"}
+    assert assemble([Strategy()], {}, None).given == {}
 
 
 def test_a_value_with_hooks_takes_the_place_of_the_owner(site):

@@ -115,6 +115,8 @@ def test_a_distribution_whose_metadata_cannot_be_read_is_named_and_skipped(site,
 
     assert "bad 1.0" in caplog.text
     assert "the metadata in" in caplog.text
+    assert "install it anew" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_distributions_on_the_real_path_are_found(tmp_path):

@@ -139,7 +139,7 @@ async def test_a_plugin_is_asked_for_the_reasons_that_it_names(reasons, asked):
 
 
 def test_hooks_cannot_hold_an_agent():
-    assert Hooks.__slots__ == ("managers", "off", "own", "plan", "plugins")
+    assert Hooks.__slots__ == ("given", "managers", "off", "own", "plan", "plugins")
 
 
 # -- with_plugin -----------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from ropewalk.errors import MissingPluginError, PluginError
-from ropewalk.kits.hooks import assemble
+from ropewalk.kits.hooks import assemble, policy
 from ropewalk.kits.hooks.options import OptionsError
 from ropewalk.markers import hookimpl
 
@@ -101,7 +101,9 @@ WRONG = {
     "an unknown plugin in the file": ("sized", "[plugins.sised]\nsize = 1", {}, r"'sised' .*did you mean 'sized'"),
     "an unknown section": ("sized", "[plugin.sized]\nsize = 1", {}, r"section 'plugin' .*did you mean 'plugins'"),
     "no table": ("sized", "plugins.sized = 3", {}, r"sized is no table: write \[plugins\.sized\]"),
-    "no TOML": ("sized", "[plugins", {}, r"ropewalk\.toml cannot be read"),
+    "no table of plugins": ("sized", "plugins = [3]", {}, r"plugins is no table: write \[plugins\.<name>\]"),
+    "no TOML": ("sized", "[plugins", {}, r"ropewalk\.toml cannot be read \(.*\): correct what it says"),
+    "a policy": ("sized", "[policy]\nplugins = ['x']", {}, r"\[policy\], which is read from /etc/ropewalk\.toml alone"),
     "a file that is not there": ("sized", "", {"ROPEWALK_CONFIG": "no.toml"}, "ROPEWALK_CONFIG names 'no.toml'"),
 }
 
@@ -131,6 +133,26 @@ def test_a_wrong_option_of_an_active_plugin_is_an_error_and_no_warning(site, tmp
         assemble(None, {}, None)
 
 
+def test_the_file_may_begin_with_the_mark_that_some_editors_write(sized, tmp_path):
+    (tmp_path / "ropewalk.toml").write_text("\ufeff[plugins.sized]\nsize = 4", encoding="utf-8")
+    assert config().size == 4
+
+
+def test_the_administrators_file_may_hold_options_too(sized, tmp_path, monkeypatch):
+    file = tmp_path / "admin.toml"
+    file.write_text("[policy]\nplugins = []\n\n[plugins.sized]\nsize = 4", encoding="utf-8")
+    monkeypatch.setattr(policy, "ADMIN_FILE", file)
+    monkeypatch.setenv("ROPEWALK_CONFIG", str(file))
+
+    assert config().size == 4
+
+
+def test_a_folder_in_the_place_of_the_file_is_said(sized, tmp_path):
+    (tmp_path / "ropewalk.toml").mkdir()
+    with pytest.raises(PluginError, match=r"ropewalk\.toml cannot be read \(Is a directory\): make it a file"):
+        assemble(None, {}, None)
+
+
 def test_a_corrected_file_is_read_again(sized, tmp_path):
     (tmp_path / "ropewalk.toml").write_text("[plugins.sized]\nsise = 1\n")
     with pytest.raises(OptionsError):
@@ -148,6 +170,20 @@ def test_options_for_a_plugin_that_takes_none_are_refused(site, tmp_path, source
 
     with pytest.raises(OptionsError, match=f"plugin 'plain' takes no options and {source}.* has size"):
         assemble([("plain", {"size": 1}) if source == "plugins=" else "plain"], {}, None)
+
+
+def test_an_option_that_is_missing_says_where_it_can_be_given(site, monkeypatch):
+    source = SOURCE.replace("size: int = Field(default=1, ge=0)", "size: int").format(name="must-have")
+    site.plugin("must-have", source=source)
+    with pytest.raises(OptionsError) as caught:
+        assemble(None, {}, None)
+
+    assert str(caught.value) == (
+        "options of plugin 'must-have' are wrong: size: Field required (give it in plugins=[('must-have', {...})], "
+        "ropewalk.toml [plugins.must-have] or ROPEWALK_MUST_HAVE_SIZE)"
+    )
+    monkeypatch.setenv("ROPEWALK_MUST_HAVE_SIZE", "3")
+    assert assemble(None, {}, None).plugins[0].config.size == 3
 
 
 def test_a_config_that_is_no_pydantic_model_is_refused():

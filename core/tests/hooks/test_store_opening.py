@@ -102,6 +102,14 @@ def test_a_text_that_means_nothing_is_refused(site, spec):
         store_of(spec)
 
 
+@pytest.mark.parametrize("spec", ["  ", "sqlite:file.db"])
+def test_a_text_of_the_environment_that_means_nothing_is_named_so(site, spec, monkeypatch):
+    plugin(site, "folders", "file")
+    monkeypatch.setenv("ROPEWALK_STORE", spec)
+    with pytest.raises(SessionException, match=rf"^ROPEWALK_STORE='{spec}'"):
+        store_of()
+
+
 def test_a_plugin_that_makes_no_stores_is_named(site):
     site.plugin("caches", on_demand=True, parameters=["session.redis"])
     with pytest.raises(PluginError, match=r"plugin 'caches' owns session\.redis and has no open_store"):
@@ -119,3 +127,12 @@ def test_a_plugin_that_is_switched_off_is_not_used(site, monkeypatch):
     monkeypatch.setenv("ROPEWALK_PLUGINS", "-folders")
     with pytest.raises(MissingPluginError, match="plugin 'folders' is switched off by ROPEWALK_PLUGINS"):
         store_of("folder")
+
+
+def test_another_owner_of_the_scheme_is_used_when_the_first_is_switched_off(site, monkeypatch):
+    plugin(site, "a-folders", "file")
+    plugin(site, "b-folders", "file")
+    assert type(store_of("folder")).__module__ == "fake_a_folders"
+
+    monkeypatch.setenv("ROPEWALK_PLUGINS", "-a-folders")
+    assert type(store_of("folder")).__module__ == "fake_b_folders"

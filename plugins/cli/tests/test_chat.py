@@ -106,7 +106,10 @@ def test_what_the_agent_asks_is_answered_in_the_conversation(work):
 def test_a_question_that_is_left_open_waits_in_the_session(work):
     result = work.run("chat", "--agent", "some.py:asks", "--session", "ada", stdin="Go.\n")
     assert result.exit_code == 4
-    assert "the run waits in session 'ada': ropewalk resume ada goes on with it" in result.stderr
+    assert result.stderr.splitlines()[-2:] == [
+        "sure: Really? ",
+        "the run waits in session 'ada': ropewalk resume ada --agent some.py:asks goes on with it",
+    ]
 
     work.write("script.json", '["Done."]')
     result = work.run("chat", "--agent", "some.py:asks", "--session", "ada", stdin="true\n")
@@ -253,3 +256,10 @@ def test_an_error_does_not_end_a_conversation_at_a_terminal(terminal):
     chat.until("> ")
 
     assert chat.ended() == 0
+
+
+def test_a_wrong_model_is_told_before_anything_is_typed(shell):
+    result = shell.run("chat", "-m", "testing:nope")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: UnknownModelError: model 'testing:nope'")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ropewalk.kits.hooks import deprecations
+from ropewalk.markers import API_VERSION
+
 GOOD = """
 from ropewalk import hookimpl
 
@@ -181,6 +184,73 @@ def test_what_is_wrong_with_a_folder_is_said(shell, options, problem):
 
 
 @pytest.mark.parametrize(
+    ("owned", "problem"),
+    [
+        ("model.x", "plugin 'good' owns 'model.x' and has no hook provide_model, which is asked for it: implement it"),
+        ("sandbox.x", "owns 'sandbox.x' and has no hook provide_sandbox"),
+        ("session.x", "owns 'session.x' and has no method open_store: write `def open_store(self, spec)`"),
+        ("retry_strategy", "owns 'retry_strategy' and has no hook adopt"),
+        ("as_tool", "owns 'as_tool' and has no hook provide_method"),
+        ("modle.x", "owns 'modle.x', which nobody asks for"),
+        ("model.", "owns 'model.', which nobody asks for"),
+        ("retry_stragety", "owns 'retry_stragety', which nobody asks for"),
+        ("_runs", "owns '_runs', which nobody asks for"),
+    ],
+)
+def test_a_parameter_that_the_plugin_could_not_answer_for_is_said(shell, owned, problem):
+    more = f'[project.entry-points."ropewalk.parameters"]\n"{owned}" = "acme_good:GoodPlugin"'
+    result = shell.run("plugins", "check", project(shell, GOOD, more=more))
+
+    [listed] = problems(result)
+    assert problem in listed
+    assert result.exit_code == 1
+
+
+ANSWERING = """
+    @hookimpl
+    def provide_model(self, spec): ...
+
+    @hookimpl
+    def adopt(self, value): ...
+
+    def open_store(self, spec): ...
+"""
+
+
+@pytest.mark.parametrize("owned", ["model.x", "session.x", "retry_strategy", "limits"])
+def test_a_parameter_that_the_plugin_can_answer_for_is_fine(shell, owned):
+    """`open_store` is called for a store and is no hook: it takes part in no run."""
+    more = f'[project.entry-points."ropewalk.parameters"]\n"{owned}" = "acme_good:GoodPlugin"'
+    result = shell.run("plugins", "check", project(shell, GOOD + ANSWERING, more=more))
+
+    assert result.exit_code == 0, result.stdout
+
+
+@pytest.fixture
+def deprecated(monkeypatch):
+    fix = deprecations.Deprecation(API_VERSION + 1, "write on_thing")
+    monkeypatch.setattr(deprecations, "DEPRECATED", {("around_tool_call", None): fix, ("on_delta", "event"): fix})
+
+
+def test_what_is_deprecated_is_listed_and_is_no_error(shell, deprecated):
+    result = shell.run("plugins", "check", shell.write("good.py", GOOD))
+
+    told = [line for line in result.stdout.splitlines() if line.startswith("~ ")]
+    assert len(told) == 1
+    assert told[0].startswith("~ plugin 'good' (")
+    assert "the hook around_tool_call is deprecated, and gone in hook API 2 [" in told[0]
+    assert told[0].endswith("To fix it: write on_thing")
+    assert (result.exit_code, result.stderr) == (0, "1 deprecation in good.py\n")
+
+
+def test_what_is_deprecated_is_listed_for_folders_and_beside_problems(shell, deprecated):
+    result = shell.run("plugins", "check", project(shell, GOOD, dependencies="[]"))
+
+    assert [line[:2] for line in result.stdout.splitlines()[1:]] == ["- ", "~ "]
+    assert (result.exit_code, result.stderr) == (1, "1 problem in acme\n")
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         (None, "has no pyproject.toml"),
@@ -224,3 +294,16 @@ def test_the_path_of_imports_is_as_before(shell):
     before = list(sys.path)
     shell.run("plugins", "check", project(shell, "raise RuntimeError"))
     assert sys.path == before
+
+
+def test_a_file_that_is_no_python_is_said(shell):
+    [listed] = problems(shell.run("plugins", "check", shell.write("good.txt", GOOD)))
+    assert "good.txt is no Python file" in listed
+
+
+@pytest.mark.parametrize("arguments", [("plugins", "check", ""), ("resume", " ")])
+def test_a_target_that_is_blank_is_wrong_usage(shell, arguments):
+    result = shell.run(*arguments)
+
+    assert result.exit_code == 2
+    assert "is not blank" in result.stderr

@@ -22,6 +22,12 @@ def make():
 
 def wrong():
     return 3
+
+def asks(more):
+    return Fake()
+
+def leaves():
+    raise SystemExit(3)
 """
 
 
@@ -33,6 +39,7 @@ def folder(tmp_path, monkeypatch):
     before = set(sys.modules)
     (tmp_path / "mine_with_agent.py").write_text(AGENT)
     (tmp_path / "mine_broken.py").write_text("1 / 0")
+    (tmp_path / "mine_leaving.py").write_text("raise SystemExit(3)")
     (tmp_path / "mine_hungry.py").write_text("import no_such_module_anywhere")
     yield tmp_path
     for name in set(sys.modules) - before:
@@ -52,6 +59,9 @@ def test_an_agent_is_found_by_the_path_of_its_file(folder):
     ("spec", "message"),
     [
         ("mine_with_agent:nope", "has no 'nope'; the agents in it: agent, other"),
+        ("mine_with_agent:asks", "calling it fails with TypeError: asks"),
+        ("mine_with_agent:leaves", "calling it fails with SystemExit: 3"),
+        ("mine_leaving:agent", "importing mine_leaving fails with SystemExit: 3"),
         ("mine_with_agent:number", "this is a int: name an Agent"),
         ("mine_with_agent:wrong", "this is a int: name an Agent"),
         ("mine_broken:agent", "importing mine_broken fails with ZeroDivisionError: division by zero"),

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ropewalk.kits.hooks.reports import PluginReport
-from ropewalk_cli.plugins import as_text, state_of
+from ropewalk_cli.plugins import as_text, providers, state_of
 
 
 def report(**changes):
@@ -54,7 +54,22 @@ def test_the_listing_is_available_as_json(shell):
     by_name = {plugin["name"]: plugin for plugin in found["plugins"]}
     assert by_name["testing"]["state"] == "on demand"
     assert by_name["testing"]["provides"] == ["model.testing"]
-    assert found["providers"]["model.testing"] == "testing"
+    assert found["providers"]["model.testing"] == ["testing"]
+
+
+def test_every_owner_of_a_parameter_is_listed(monkeypatch):
+    owners = {"model.x": ("one",), "context_manager": ("agentic", "auto")}
+    monkeypatch.setattr("ropewalk_cli.plugins.owners_of", owners.get)
+
+    found = providers([report(provides=("context_manager", "model.x")), report(provides=("context_manager",))])
+    text = as_text([report()], {"providers": found, "order": {}})
+
+    assert found == {"context_manager": ["agentic", "auto"], "model.x": ["one"]}
+    assert text.splitlines()[-3:] == [
+        "ROLE             PROVIDED BY",
+        "context_manager  agentic, auto",
+        "model.x          one",
+    ]
 
 
 def test_the_order_follows_the_environment(shell):

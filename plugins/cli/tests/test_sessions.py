@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -11,6 +12,9 @@ import pytest
 
 from ropewalk.kits.log.fold import LogState, fold
 from ropewalk.kits.sessions import LogKey
+from ropewalk_cli.resuming import resume
+from ropewalk_cli.saved import AgentOptions
+from ropewalk_cli.sessions import resume_command
 from ropewalk_session_file import FileLogStore
 
 AGENTS = """
@@ -138,8 +142,32 @@ def test_options_that_do_not_fit_are_wrong_usage(work, options, problem):
 def test_a_blank_session_is_one_clear_error(work):
     result = work.run("run", "-m", "testing:echo", "--session", " ", "Hi.")
 
-    assert result.exit_code == 1
-    assert "give a text that is not blank" in result.stderr
+    assert result.exit_code == 2
+    assert "'--session': give a text that is not blank" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "store", "words"),
+    [
+        (AgentOptions(), None, []),
+        (AgentOptions(), "my folder", ["--store", "my folder"]),
+        (AgentOptions(), "postgresql://me:secret@host/db", ["--store", "STORE"]),
+        (
+            AgentOptions("testing:echo", None, ("a.py", "m:f"), ("-window",), "Be brief.", ("a", "b"), True),
+            None,
+            ["--model", "testing:echo", "--tools", "a.py", "--tools", "m:f", "--plugin=-window",
+             "--system", "Be brief.", "--approve", "a,b", "--checkpointing"],
+        ),
+    ],
+)  # fmt: skip
+def test_how_a_session_is_gone_on_with_is_told_with_all_that_makes_the_agent(options, store, words):
+    told = shlex.split(resume_command("my run", options, store))
+    assert told == ["ropewalk", "resume", "my run", *words]
+
+    parsed = resume.make_context("resume", told[2:])
+    assert parsed.params["target"] == "my run"
+    assert parsed.params["plugins"] == options.plugins
+    assert parsed.params["approve"] == frozenset(options.approve)
 
 
 # -- resume --------------------------------------------------------------------------------------------------------
@@ -149,12 +177,15 @@ def test_a_run_that_waits_for_an_answer_is_gone_on_with(work):
     result = work.run("run", "--agent", "some.py:asks", "--session", "my run", "Go.")
     assert result.exit_code == 4
     assert result.stderr.splitlines()[-1] == (
-        "the run waits for answers in session 'my run': ropewalk resume 'my run' --answer ID=JSON goes on with it"
+        "the run waits for answers in session 'my run': ropewalk resume 'my run' --agent some.py:asks --answer ID=JSON "
+        "goes on with it"
     )
 
     result = work.run("run", "--agent", "some.py:asks", "--session", "my run", "Something else.")
     assert result.exit_code == 2
-    assert "waits for answers and takes no prompt: `ropewalk resume my run`" in result.stderr
+    assert (
+        "waits for answers and takes no prompt: `ropewalk resume 'my run' --agent some.py:asks` asks" in result.stderr
+    )
 
     result = work.run("resume", "my run", "--agent", "some.py:asks")
     assert result.exit_code == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,59 @@ def test_a_pipe_without_a_file_behind_it_may_break(monkeypatch):
     monkeypatch.setattr(sys, "stdout", Broken())
 
     write("a")
+
+
+class Failing(io.StringIO):
+    """An output that fails as a full disk does, or another way."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def write(self, text):
+        if self.error is not None:
+            raise self.error
+
+        return super().write(text)
+
+
+def test_an_output_that_cannot_be_written_ends_no_run(monkeypatch, caplog):
+    monkeypatch.setattr(sys, "stdout", Failing(OSError(28, "No space left on device")))
+
+    write("a")
+
+    assert "standard output cannot be written ([Errno 28] No space left on device)" in caplog.text
+
+
+def test_an_output_that_takes_nothing_just_now_is_written_to_again(monkeypatch):
+    output = Failing(BlockingIOError(11, "would block"))
+    monkeypatch.setattr(sys, "stdout", output)
+    write("a")
+    output.error = None
+    write("b")
+
+    assert output.getvalue() == "b"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
+def test_a_program_with_a_full_output_runs_to_its_end():
+    program = "import sys; from ropewalk_console.output import write; write('a' * 9000); write('b'); sys.exit(3)"
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run([sys.executable, "-c", program], check=False, stdout=full, stderr=subprocess.PIPE)
+
+    assert b"Traceback" not in result.stderr
+    assert result.returncode == 3
+
+
+@pytest.mark.parametrize(("terminal", "printed"), [(True, "a\n\N{REPLACEMENT CHARACTER}[2Jb"), (False, "a\n\x1b[2Jb")])
+def test_what_a_model_says_does_not_steer_the_terminal(monkeypatch, terminal, printed):
+    output = Failing(None)
+    output.isatty = lambda: terminal
+    monkeypatch.setattr(sys, "stdout", output)
+
+    write("a\n\x1b[2Jb")
+
+    assert output.getvalue() == printed
 
 
 def test_a_program_whose_reader_is_gone_runs_to_its_end_in_silence():

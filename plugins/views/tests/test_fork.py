@@ -82,3 +82,12 @@ def test_a_fork_may_go_to_another_store(ada, tmp_path):
     assert ada.run("fork", "ada", "ada", "--to-store", other).exit_code == 0
 
     assert "assistant: Bye." in ada.run("sessions", "show", "ada", "--store", other).stdout
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_a_fork_needs_a_name_that_an_agent_can_have(ada, name):
+    result = ada.run("fork", "ada", name)
+
+    assert result.exit_code == 2
+    assert "not blank" in result.stderr
+    assert {info.key.session_id for info in ada.store.logs()} == {"ada"}

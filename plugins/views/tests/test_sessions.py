@@ -182,6 +182,25 @@ def test_the_last_runs_can_be_kept_record_by_record(ada):
     assert kinds.count("run_started") == 1
 
 
+@pytest.mark.parametrize("age", ["nan", "inf", "-1", "x"])
+def test_an_age_that_is_none_is_wrong_usage(ada, age):
+    result = ada.run("sessions", "compact", "ada", "--max-age", age)
+
+    assert result.exit_code == 2
+    assert "--max-age" in result.stderr
+    assert len(ada.records("ada")) > 1
+
+
+def test_one_record_and_one_run_are_not_many(ada):
+    ada.run("sessions", "compact", "ada")
+    ada.talk("eve", "Hi.")
+
+    assert "agent 'default': 1 record, 0 runs, " in ada.run("sessions", "show", "ada").stdout
+    assert ": 1 record, " in ada.run("sessions", "verify", "ada").stdout
+    assert " records, 1 run, " in ada.run("sessions", "show", "eve").stdout
+    assert ada.run("fork", "ada", "one").stdout.startswith("one: 1 record, 6 messages, ")
+
+
 def test_a_run_that_broke_off_is_not_folded(ada):
     assert ada.run("fork", "ada@4", "open").exit_code == 0
     before = ada.records("open")
@@ -210,6 +229,18 @@ def test_sessions_are_deleted_when_that_is_confirmed(ada):
     assert ada.store.logs("ada")
     assert ada.run("sessions", "delete", "ada", "eve", stdin="y\n").stdout == "ada is deleted\neve is deleted\n"
     assert ada.store.logs() == []
+
+
+def test_a_session_that_is_named_twice_is_deleted_once(ada):
+    assert ada.run("sessions", "delete", "-y", "ada", "ada").stdout == "ada is deleted\n"
+
+
+def test_without_anybody_to_ask_it_is_said_how_to_delete(ada):
+    result = ada.run("sessions", "delete", "ada")
+
+    assert result.exit_code == 2
+    assert "nobody is there to ask: give --yes" in result.stderr
+    assert ada.store.logs("ada")
 
 
 def test_nothing_is_deleted_when_one_is_not_there(ada):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
+_STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 MOST_CHARACTERS: Final = 200
 """Longest piece of arguments or of a result in one line of a display."""
 
 
 def harmless(text: str) -> str:
-    """The text without control characters: what a model or a tool says must not steer the terminal."""
-    if text.isprintable():
-        return text
+    """The text without what would steer the terminal: what a model or a tool says must not.
 
-    return "".join(each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
+    That is control characters but for newline and tab, marks that turn the direction of the text around, and halves of
+    characters. Other invisible characters, such as those that join emoji, are part of what is said.
+    """
+    return text if text.isprintable() else _STEERING.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def first_line(text: str, *, most: int | None = MOST_CHARACTERS) -> str:

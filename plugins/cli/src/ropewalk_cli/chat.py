@@ -54,6 +54,7 @@ def chat(
     options = AgentOptions(model, agent_spec, tools, plugins, system, tuple(sorted(approve)))
     with session_of(session, store) as manager, asyncio.Runner() as runner:
         agent = agent_of(options, manager)
+        _ = agent.model  # what is wrong with it is said before somebody has typed a line
         talk = Conversation(agent, runner, verbose=verbose, debug=bool(context.find_root().meta.get("ropewalk.debug")))
         try:
             if session is not None:
@@ -64,7 +65,7 @@ def chat(
             runner.run(agent.aclose())
 
         if session is not None and agent.suspension is not None:
-            note(f"the run waits in session {session!r}: {resume_command(session)} goes on with it")
+            note(f"the run waits in session {session!r}: {resume_command(session, options, store)} goes on with it")
             code = code or Exit.PAUSED
 
     context.exit(code)
@@ -89,8 +90,9 @@ class Conversation:
 
     def tell_of(self, session: str) -> None:
         """Says where a session that is gone on with stands."""
-        if self._agent.messages:
-            note(f"session {session!r}: {len(self._agent.messages)} messages so far")
+        number = len(self._agent.messages)
+        if number:
+            note(f"session {session!r}: {number} message{'' if number == 1 else 's'} so far")
 
         if self._agent.suspension is not None and self._agent.suspension.kind == "crash":
             note("its last run broke off: an empty line goes on with it, anything else closes it")
@@ -144,7 +146,7 @@ class Conversation:
 
             return input(_PROMPT)
 
-        line = sys.stdin.readline()
+        line = sys.stdin.readline() if sys.stdin is not None and not sys.stdin.closed else ""
         if not line:
             raise EOFError
 

@@ -20,12 +20,13 @@ from ropewalk.kits.hooks.loading import find, made
 from ropewalk.kits.hooks.refusals import carries_hooks, check_plugin
 from ropewalk.kits.hooks.signatures import HOOKS
 from ropewalk_cli.exits import Exit
-from ropewalk_cli.loading import LoadError
+from ropewalk_cli.loading import LoadError, not_blank
 from ropewalk_cli.main import debug_option
-from ropewalk_cli.refused import implemented_by, refusals_of
+from ropewalk_cli.refused import deprecations_in, implemented_by, refusals_of
+from ropewalk_cli.roles import missing_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from types import ModuleType
 
 HEAVY: Final = ("boto3", "litellm", "mcp", "opentelemetry", "sqlalchemy", "xllamacpp")
@@ -48,11 +49,13 @@ class Findings:
     Attributes:
         plugins: Each plugin's name with the hooks that it implements.
         problems: What is wrong, a sentence each.
+        deprecations: What works and will not with a later hook API, a sentence each.
     """
 
     def __init__(self) -> None:
         self.plugins: dict[str, list[str]] = {}
         self.problems: list[str] = []
+        self.deprecations: list[str] = []
 
     def problem(self, text: str) -> None:
         """Notes a problem, once."""
@@ -61,14 +64,15 @@ class Findings:
 
 
 @click.command()
-@click.argument("target", metavar="PATH|NAME")
+@click.argument("target", metavar="PATH|NAME", callback=not_blank)
 @debug_option
 @click.pass_context
 def check(context: click.Context, target: str) -> None:
     """Checks a plugin: a folder with a pyproject.toml, a .py file, or the name of an installed one.
 
     Signatures, unknown hooks, the range of the hook API, entry points, the constructor, and heavy imports. Lists every
-    refusal, and ends with exit code 1 when there is one. The plugin's code is imported for it.
+    refusal, and ends with exit code 1 when there is one; what is deprecated is listed too, and is no error. The
+    plugin's code is imported for it.
     """
     findings = findings_of(target)
     for name, hooks in findings.plugins.items():
@@ -77,12 +81,21 @@ def check(context: click.Context, target: str) -> None:
     for problem in findings.problems:
         click.echo(f"- {problem}")
 
+    for deprecation in findings.deprecations:
+        click.echo(f"~ {deprecation}")
+
     if findings.problems:
-        number = len(findings.problems)
-        click.secho(f"{number} problem{'s' if number > 1 else ''} in {target}", fg="red", err=True)
+        click.secho(f"{_number(findings.problems, 'problem')} in {target}", fg="red", err=True)
         context.exit(Exit.ERROR)
 
-    click.secho(f"nothing is wrong with {target}", fg="green", err=True)
+    if findings.deprecations:
+        click.secho(f"{_number(findings.deprecations, 'deprecation')} in {target}", fg="yellow", err=True)
+    else:
+        click.secho(f"nothing is wrong with {target}", fg="green", err=True)
+
+
+def _number(found: list[str], what: str) -> str:
+    return f"{len(found)} {what}{'s' if len(found) > 1 else ''}"
 
 
 def findings_of(target: str) -> Findings:
@@ -96,14 +109,14 @@ def findings_of(target: str) -> Findings:
     path = Path(target)
     if path.is_dir():
         _check_folder(path, findings)
-    elif path.suffix == ".py" or os.sep in target:
+    elif path.suffix == ".py" or os.sep in target or ("." in target and path.is_file()):
         if not path.is_file():
             raise LoadError(f"{target}: there is no such file or folder: give one, or the name of an installed plugin")
 
         _check_file(path, findings)
     else:
         plugin = find(target, f"ropewalk plugins check {target}")
-        _check_entry(plugin.entry_point, findings, [])
+        _check_entry(plugin.entry_point, findings, [], plugin.provides)
 
     return findings
 
@@ -141,7 +154,8 @@ def _check_folder(folder: Path, findings: Findings) -> None:
     sys.path[:0] = folders
     try:
         for point in points:
-            _check_entry(point, findings, folders)
+            owned = [name for name, value in groups.get(PARAMETERS, {}).items() if value == point.value]
+            _check_entry(point, findings, folders, owned)
     finally:
         for each in folders:
             sys.path.remove(each)
@@ -149,7 +163,7 @@ def _check_folder(folder: Path, findings: Findings) -> None:
     return None
 
 
-def _check_entry(point: EntryPoint, findings: Findings, folders: list[str]) -> None:
+def _check_entry(point: EntryPoint, findings: Findings, folders: list[str], owned: Iterable[str]) -> None:
     label = f"entry point {point.name} = {point.value}"
     try:
         cls = point.load()
@@ -164,7 +178,10 @@ def _check_entry(point: EntryPoint, findings: Findings, folders: list[str]) -> N
             f"{label}: the class is named {getattr(cls, 'name', None)!r}: give the entry point and the class one name"
         )
 
-    _check_class(cls, findings)
+    hooks = _check_class(cls, findings)
+    for problem in missing_for(cls, hooks, owned) if hooks else ():
+        findings.problem(problem)
+
     _check_imports(point.module, folders, findings)
     return None
 
@@ -220,18 +237,22 @@ def _plugin_classes(module: ModuleType) -> Iterator[type]:
 # -- a class -----------------------------------------------------------------------------------------------------
 
 
-def _check_class(cls: type[Any], findings: Findings) -> None:
+def _check_class(cls: type[Any], findings: Findings) -> list[str]:
+    """Checks a class, and gives the hooks that it implements; none when something is refused."""
     refusals = refusals_of(cls)
     for refusal in refusals:
         findings.problem(refusal)
 
     name = getattr(cls, "name", None)
     hooks = [] if refusals else implemented_by(cls)
+    findings.deprecations += [] if refusals else deprecations_in(cls)
     findings.plugins[name if isinstance(name, str) else cls.__qualname__] = hooks
     if not refusals and hooks:
         _check_instance(cls, findings)
     elif not refusals:
         findings.problem(f"plugin {name!r} implements no hook: mark its methods with @hookimpl")
+
+    return hooks
 
 
 def _check_instance(cls: type[Any], findings: Findings) -> None:

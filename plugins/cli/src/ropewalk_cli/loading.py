@@ -30,6 +30,26 @@ def use_current_folder() -> None:
         sys.path.insert(0, here)
 
 
+def not_blank(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """The value of an option or argument, as a callback of click.
+
+    Raises:
+        click.BadParameter: It is blank, as the text of a variable is that is not set.
+    """
+    if any(not str(each).strip() for each in (value if isinstance(value, tuple) else (value,)) if each is not None):
+        raise click.BadParameter("give a text that is not blank, or leave it out", context, parameter)
+
+    return value
+
+
+def not_blank_path(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
+    """As `not_blank`, for a path: a blank one is the current folder."""
+    if value == Path():
+        raise click.BadParameter("give a path that is not blank, or leave it out", context, parameter)
+
+    return value
+
+
 def load_agent(spec: str) -> Any:
     """The agent that `module:name` or `file.py:name` stands for; a function of that name is called.
 
@@ -48,7 +68,7 @@ def load_agent(spec: str) -> Any:
         names = ", ".join(sorted(each for each, value in vars(module).items() if is_agent(value))) or "none"
         raise LoadError(f"--agent {spec}: {place} has no {name!r}; the agents in it: {names}") from None
 
-    made = found() if callable(found) and not is_agent(found) else found
+    made = _called(found, spec) if callable(found) and not is_agent(found) else found
     if not is_agent(made):
         raise LoadError(
             f"--agent {spec}: this is a {type(made).__name__}: name an Agent, or a function without parameters that "
@@ -61,6 +81,15 @@ def load_agent(spec: str) -> Any:
 def is_agent(value: Any) -> bool:
     """Whether the value can be run as an agent."""
     return not isinstance(value, type) and hasattr(value, "stream_async")
+
+
+def _called(make: Any, spec: str) -> Any:
+    try:
+        return make()
+    except RopewalkError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise LoadError(f"--agent {spec}: calling it fails with {type(error).__name__}: {error}") from error
 
 
 def _import(place: str, spec: str) -> ModuleType:
@@ -76,7 +105,7 @@ def _import(place: str, spec: str) -> ModuleType:
             ) from None
 
         raise LoadError(f"--agent {spec}: {place} needs the module {error.name!r}, which is not installed") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise LoadError(f"--agent {spec}: importing {place} fails with {type(error).__name__}: {error}") from error
 
 

@@ -15,6 +15,9 @@ def write(text: str) -> None:
         BrokenPipeError: The reader is gone.
     """
     stream = sys.stdout
+    if stream is None:
+        return  # it is closed, as in `ropewalk run ... >&-`
+
     if stream.isatty():
         text = harmless(text)
 

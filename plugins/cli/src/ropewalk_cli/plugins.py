@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ropewalk.errors import PluginError
-from ropewalk.kits.hooks import assemble, describe_plugins, order_of, owner_of
+from ropewalk.kits.hooks import assemble, describe_plugins, order_of, owners_of
 from ropewalk.kits.hooks.signatures import HOOKS
 from ropewalk.kits.terminal import table
 from ropewalk_cli.checking import check
@@ -18,7 +18,7 @@ from ropewalk_cli.explaining import explain
 from ropewalk_cli.main import debug_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ropewalk.kits.hooks.reports import PluginReport
 
@@ -58,10 +58,10 @@ def state_of(report: PluginReport) -> str:
     return "on demand" if report.on_demand else "off"
 
 
-def providers(reports: Iterable[PluginReport]) -> dict[str, str]:
-    """Parameters of the agent, and model and sandbox prefixes, with the plugin that answers for each."""
+def providers(reports: Iterable[PluginReport]) -> dict[str, list[str]]:
+    """Parameters of the agent, and model and sandbox prefixes, with the plugins that are asked for each, in order."""
     provided = sorted({parameter for report in reports for parameter in report.provides})
-    return {parameter: owner for parameter in provided if (owner := owner_of(parameter)) is not None}
+    return {parameter: list(owners_of(parameter)) for parameter in provided}
 
 
 def hook_order() -> dict[str, list[str]]:
@@ -90,8 +90,12 @@ def as_text(reports: Sequence[PluginReport], found: dict[str, Any]) -> str:
     lines = [*table(("PLUGIN", "STATE", "VERSION", "FROM"), rows)]
     lines += [f"\n{report.name}: {report.error}" for report in reports if report.error]
     if found["providers"]:
-        lines += ["", *table(("ROLE", "PROVIDED BY"), list(found["providers"].items()))]
+        lines += ["", *table(("ROLE", "PROVIDED BY"), _joined(found["providers"]))]
     if found["order"]:
-        lines += ["", *table(("HOOK", "ORDER"), [(hook, ", ".join(names)) for hook, names in found["order"].items()])]
+        lines += ["", *table(("HOOK", "ORDER"), _joined(found["order"]))]
 
     return "\n".join(lines)
+
+
+def _joined(names: Mapping[str, list[str]]) -> list[tuple[str, str]]:
+    return [(key, ", ".join(each)) for key, each in names.items()]

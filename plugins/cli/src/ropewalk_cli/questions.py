@@ -130,6 +130,9 @@ def asked(question: dict[str, Any]) -> Any:
     click.echo(f"{harmless(_text_of(question))} ", err=True, nl=False)
     line = sys.stdin.readline()
     if not line:
+        if not at_a_terminal():
+            click.echo(err=True)  # what is said next has a line of its own
+
         raise click.Abort
 
     answer = _json(line)

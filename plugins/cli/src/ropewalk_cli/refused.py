@@ -6,6 +6,7 @@ import types
 from typing import Any
 
 from ropewalk.errors import PluginError
+from ropewalk.kits.hooks.deprecations import deprecations_of
 from ropewalk.kits.hooks.refusals import TIERS, check_class
 from ropewalk.markers import API_VERSION
 
@@ -38,6 +39,13 @@ def implemented_by(cls: type[Any]) -> list[str]:
     """The hooks that a class that fits implements."""
     name: Any = getattr(cls, "name", None)
     return [found.hook.name for found in check_class(cls, name, getattr(cls, "tier", "normal"))]
+
+
+def deprecations_in(cls: type[Any]) -> list[str]:
+    """The parts of the hook API that a class that fits uses and that are on their way out, a sentence each."""
+    name: Any = getattr(cls, "name", None)
+    found = check_class(cls, name, getattr(cls, "tier", "normal"))
+    return [text for _, _, text in deprecations_of(cls, name, found)]
 
 
 _IDENTITY = frozenset({"api", "name", "order", "tier"})

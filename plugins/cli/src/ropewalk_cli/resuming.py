@@ -17,18 +17,19 @@ from ropewalk_cli.approving import approve_option
 from ropewalk_cli.claiming import claimed
 from ropewalk_cli.display import Display, JsonDisplay, TextDisplay
 from ropewalk_cli.exits import Exit, exit_of, report
+from ropewalk_cli.loading import not_blank
 from ropewalk_cli.main import debug_option
 from ropewalk_cli.questions import answers_to, note, tell_paused
 from ropewalk_cli.run import agent_of, agent_options, converse
 from ropewalk_cli.saved import PAUSES, AgentOptions, SavedRun, SavedRunError, read, saved_run, write
-from ropewalk_cli.sessions import run_in_session, session_of, store_option
+from ropewalk_cli.sessions import resume_command, run_in_session, session_of, store_option
 
 if TYPE_CHECKING:
     from ropewalk.kits.result import AgentResult
 
 
 @click.command()
-@click.argument("target", metavar="FILE|SESSION")
+@click.argument("target", metavar="FILE|SESSION", callback=not_blank)
 @store_option
 @click.option(
     "--answer", "answers", multiple=True, metavar="ID=JSON", help="Answers a question, by id or name. Can be repeated."
@@ -130,7 +131,7 @@ def _resume_session(
         _as_it_was(agent, given)
         questions = [{"id": each.id, "name": each.name, "reason": each.reason} for each in agent.suspension.interrupts]
         prompt = answers_to(questions, answers, f"session {session_id!r}")
-        return run_in_session(converse, agent, prompt, display, manager)
+        return run_in_session(converse, agent, prompt, display, manager, resume_command(session_id, given, store))
 
 
 def _as_it_was(agent: Any, given: AgentOptions) -> None:

@@ -14,35 +14,53 @@ import click
 
 from ropewalk import hookimpl
 from ropewalk.errors import MaxTokensReachedException
+from ropewalk.kits.hooks.loading import find
 from ropewalk.kits.suspension import ResumeTypeError
 from ropewalk_cli.approving import approve_option, approving
 from ropewalk_cli.display import Display, JsonDisplay, TextDisplay
 from ropewalk_cli.exits import Exit, exit_of, report
 from ropewalk_cli.interrupts import ctrl_c_calls
-from ropewalk_cli.loading import load_agent, sort_tools
+from ropewalk_cli.loading import load_agent, not_blank, not_blank_path, sort_tools
 from ropewalk_cli.main import debug_option
 from ropewalk_cli.saved import AgentOptions, check_place
-from ropewalk_cli.sessions import attached, run_in_session, session_of, session_options
+from ropewalk_cli.sessions import attached, resume_command, run_in_session, session_of, session_options
 
 if TYPE_CHECKING:
     from ropewalk.kits.result import AgentResult
     from ropewalk.kits.sessions.manager import SessionManager
 
 DEFAULT_MODEL = "local:"
+_MODEL_VARIABLE = "ROPEWALK_MODEL"
 _AGENT_OPTIONS = (
-    click.option("--model", "-m", help="Model, as provider:id. Default: $ROPEWALK_MODEL, else the embedded model."),
     click.option(
-        "--agent", "agent_spec", metavar="MODULE:NAME", help="An agent of yours, or a function that makes one."
+        "--model",
+        "-m",
+        callback=not_blank,
+        help="Model, as provider:id. Default: $ROPEWALK_MODEL, else the embedded model.",
+    ),
+    click.option(
+        "--agent",
+        "agent_spec",
+        metavar="MODULE:NAME",
+        callback=not_blank,
+        help="An agent of yours, or a function that makes one.",
     ),
     click.option(
         "--tools",
         "-t",
         multiple=True,
         metavar="TOOLS",
+        callback=not_blank,
         help="A file.py, a module:function or a plugin. Can be repeated.",
     ),
     click.option(
-        "--plugin", "-p", "plugins", multiple=True, metavar="NAME", help="A plugin to use. -NAME leaves one out."
+        "--plugin",
+        "-p",
+        "plugins",
+        multiple=True,
+        metavar="NAME",
+        callback=not_blank,
+        help="A plugin to use. -NAME leaves one out.",
     ),
     click.option("--system", "-s", metavar="TEXT", help="The system prompt."),
 )
@@ -65,6 +83,7 @@ def agent_options(command: Any) -> Any:
     "--snapshot",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
+    callback=not_blank_path,
     help="Where the run is kept when it pauses; `ropewalk resume FILE` goes on with it.",
 )
 @session_options
@@ -113,14 +132,15 @@ def run(
             check_place(snapshot)
 
         with session_of(session, store) as manager:
-            result = _run(options, asked, display, snapshot, manager)
+            again = resume_command(session or "", options, store)
+            result = _run(options, asked, display, snapshot, manager, again)
     except (click.ClickException, BrokenPipeError):
         raise
     except ResumeTypeError as error:
         display.failed(error)
         raise click.UsageError(
-            f"session {session!r} waits for answers and takes no prompt: `ropewalk resume {session}`, with the options "
-            "of the run, asks for them, or takes --answer ID=JSON"
+            f"session {session!r} waits for answers and takes no prompt: "
+            f"`{resume_command(session or '', options, store)}` asks for them, or takes --answer ID=JSON"
         ) from error
     except MaxTokensReachedException as error:
         display.failed(error)
@@ -134,10 +154,15 @@ def run(
 
 
 def _run(
-    options: AgentOptions, prompt: str, display: Display, snapshot: Path | None, manager: SessionManager | None
+    options: AgentOptions,
+    prompt: str,
+    display: Display,
+    snapshot: Path | None,
+    manager: SessionManager | None,
+    again: str,
 ) -> AgentResult:
     if manager is not None:
-        return run_in_session(converse, agent_of(options, manager), prompt, display, manager)
+        return run_in_session(converse, agent_of(options, manager), prompt, display, manager, again)
 
     if snapshot is None:
         return asyncio.run(converse(agent_of(options), prompt, display))
@@ -166,7 +191,7 @@ def settled(options: AgentOptions) -> AgentOptions:
     if options.agent is not None:
         return options
 
-    return replace(options, model=model_string(options.model or os.environ.get("ROPEWALK_MODEL") or DEFAULT_MODEL))
+    return replace(options, model=model_string(options.model or os.environ.get(_MODEL_VARIABLE) or DEFAULT_MODEL))
 
 
 def read_prompt(given: str | None) -> str:
@@ -176,7 +201,9 @@ def read_prompt(given: str | None) -> str:
         click.UsageError: There is none.
     """
     text = given
-    if given == "-" or (given is None and not sys.stdin.isatty()):
+    if sys.stdin is None or sys.stdin.closed:
+        text = None if given == "-" else given
+    elif given == "-" or (given is None and not sys.stdin.isatty()):
         text = sys.stdin.buffer.read().decode(sys.stdin.encoding or "utf-8", "replace")
     if text is None or not text.strip():
         raise click.UsageError('there is no prompt: give one, as in ropewalk run "What is a ropewalk?", or pipe one in')
@@ -207,8 +234,18 @@ def make_agent(
     from ropewalk import Agent
 
     sources = sort_tools(tools)
+    for name in sources.plugins:
+        find(name, f"--tools {name} (neither a file.py nor a module:function)")
+
+    for name in plugins:
+        if not name.startswith("-"):
+            find(name, f"--plugin {name}")
+
+    if model is None and not os.environ.get(_MODEL_VARIABLE):
+        model = DEFAULT_MODEL
+
     return Agent(
-        model=model_string(model or os.environ.get("ROPEWALK_MODEL") or DEFAULT_MODEL),
+        model=None if model is None else model_string(model),  # None: the agent reads the variable
         tools=list(sources.tools),
         plugins=[*plugins, *sources.plugins] or None,
         system_prompt=system,
@@ -257,8 +294,18 @@ async def converse(agent: Any, prompt: Any, display: Display, *, kept: bool = Fa
         display: Shows it.
         kept: Whether a run that pauses is kept, and the caller says so.
     """
-    async with agent:
-        return await turn(agent, prompt, display, kept=kept)
+    try:
+        result = await turn(agent, prompt, display, kept=kept)
+    except Exception as error:
+        try:
+            await agent.aclose()
+        except Exception as closing:  # noqa: BLE001 - what ended the run is what has to be told
+            error.add_note(f"and then {type(closing).__name__}: {closing}")
+
+        raise
+
+    await agent.aclose()
+    return result
 
 
 async def turn(agent: Any, prompt: Any, display: Display, *, kept: bool = False) -> AgentResult:

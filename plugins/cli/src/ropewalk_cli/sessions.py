@@ -12,12 +12,14 @@ import click
 
 from ropewalk.kits.sessions.manager import SessionManager
 from ropewalk.kits.sessions.opening import opened
+from ropewalk_cli.loading import not_blank
 from ropewalk_cli.questions import tell_paused
 from ropewalk_cli.saved import PAUSES
 
 if TYPE_CHECKING:
     from ropewalk.kits.result import AgentResult
     from ropewalk_cli.display import Display
+    from ropewalk_cli.saved import AgentOptions
 
 store_option: Final[Callable[[Any], Any]] = click.option(
     "--store",
@@ -30,7 +32,10 @@ store_option: Final[Callable[[Any], Any]] = click.option(
 def session_options(command: Any) -> Any:
     """Adds `--session` and `--store`."""
     session = click.option(
-        "--session", metavar="ID", help="Keep the conversation in this session, or go on with the one that is there."
+        "--session",
+        metavar="ID",
+        callback=not_blank,
+        help="Keep the conversation in this session, or go on with the one that is there.",
     )
     return session(store_option(command))
 
@@ -74,16 +79,30 @@ def attached(agent: Any, manager: SessionManager | None) -> Any:
 
 
 def run_in_session(
-    converse: Callable[..., Any], agent: Any, prompt: Any, display: Display, manager: SessionManager
+    converse: Callable[..., Any], agent: Any, prompt: Any, display: Display, manager: SessionManager, again: str
 ) -> AgentResult:
-    """Runs the agent once, and says how to go on with it when it waits."""
+    """Runs the agent once, and says how to go on with it when it waits: by the command `again`."""
     result: AgentResult = asyncio.run(converse(agent, prompt, display, kept=True))
     if result.stop_reason in PAUSES:
-        tell_paused(result, f"session {manager.session_id!r}", resume_command(manager.session_id))
+        tell_paused(result, f"session {manager.session_id!r}", again)
 
     return result
 
 
-def resume_command(session_id: str) -> str:
-    """What to type to go on with a paused run."""
-    return f"ropewalk resume {shlex.quote(session_id)}"
+def resume_command(session_id: str, options: AgentOptions, store: str | None) -> str:
+    """What to type to go on with a paused run: a session does not keep what the agent is made of."""
+    words = ["ropewalk", "resume", session_id]
+    if store is not None and "@" in store:
+        store = "STORE"  # there may be a password in it, which is nobody's who reads this
+
+    for option, value in (("--store", store), ("--model", options.model), ("--agent", options.agent)):
+        words += [] if value is None else [option, value]
+
+    for each in options.tools:
+        words += ["--tools", each]
+
+    words += [f"--plugin={each}" for each in options.plugins]
+    words += ["--system", options.system] if options.system is not None else []
+    words += ["--approve", ",".join(options.approve)] if options.approve else []
+    words += ["--checkpointing"] if options.checkpointing else []
+    return shlex.join(words)

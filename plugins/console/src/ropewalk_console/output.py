@@ -1,4 +1,4 @@
-"""Standard output that copes: with characters that it cannot encode, and with a reader that has gone."""
+"""Standard output that copes: with characters that it cannot encode, a reader that has gone, a disk that is full."""
 
 from __future__ import annotations
 
@@ -7,24 +7,32 @@ import os
 import sys
 from typing import TextIO
 
+from ropewalk.kits.terminal import harmless
+
 logger = logging.getLogger("ropewalk.console")
 
 
 def write(text: str) -> None:
     """Writes text to standard output, at once.
 
-    A character that the output cannot encode becomes `?`. When the reader of the output has closed it, or there is no
-    output, the text is dropped: the run is not about its display.
+    A character that the output cannot encode becomes `?`, and on a terminal one that would steer it a replacement
+    character. When the output cannot be written, or there is none, the text is dropped: the run is not about its
+    display.
     """
     stream = sys.stdout  # looked up each time: programs and tests replace it
     if stream is None or stream.closed:  # None under pythonw
         return
 
     try:
-        _write(stream, text)
+        _write(stream, harmless(text) if stream.isatty() else text)
         stream.flush()
+    except BlockingIOError:
+        logger.info("standard output takes nothing just now; a piece of what is printed is dropped")
     except BrokenPipeError:
         logger.info("the reader of standard output has closed it; what is printed from now on is dropped")
+        _drop_the_rest(stream)
+    except OSError as error:
+        logger.warning("standard output cannot be written (%s); what is printed from now on is dropped", error)
         _drop_the_rest(stream)
 
 

@@ -12,7 +12,7 @@ from ropewalk.kits.log.records import Record
 from ropewalk.kits.sessions import LogKey, LogStore, SessionException
 from ropewalk.kits.sessions.opening import opened
 from ropewalk_views.locating import agent_option, log_at, say, session_and, shown, state_of, store_option
-from ropewalk_views.rendering import standing
+from ropewalk_views.rendering import counted, standing
 
 
 @click.command()
@@ -27,6 +27,9 @@ def fork(source: str, new: str | None, store: str | None, to_store: str | None, 
     The records are copied as they are. A run that has not ended at N is broken off in NEW, as after a crash: `ropewalk
     resume NEW` goes on with it, and the next prompt closes it. Nothing happens to SESSION.
     """
+    if new is not None and not new.strip():
+        raise click.BadParameter("give the new session a name that is not blank, or leave it out", param_hint="NEW")
+
     with opened(store) as here, opened(to_store if to_store is not None else store) as there:
         log = log_at(here, source, agent_id)
         records = without_a_bare_start(log.records)
@@ -40,7 +43,8 @@ def fork(source: str, new: str | None, store: str | None, to_store: str | None, 
 
         asyncio.run(_written(there, key, records))
 
-    say(f"{shown(key.session_id)}: {len(records)} records, {len(state.messages)} messages, {standing(state)}")
+    known = counted(len(records), "record"), counted(len(state.messages), "message"), standing(state)
+    say(f"{shown(key.session_id)}: {', '.join(known)}")
 
 
 def without_a_bare_start(records: Sequence[Record]) -> Sequence[Record]:

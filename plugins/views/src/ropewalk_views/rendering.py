@@ -11,6 +11,11 @@ from ropewalk.kits.log.fold import LogState
 from ropewalk.kits.terminal import first_line
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things, as in `1 record` and `2 records`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def plain(value: Any) -> str:
     """A value as JSON in one line."""
     return json.dumps(strict_json(value), ensure_ascii=False, sort_keys=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +32,7 @@ from ropewalk_views.locating import (
     unknown,
     warn,
 )
-from ropewalk_views.rendering import plain, standing, whole
+from ropewalk_views.rendering import counted, plain, standing, whole
 
 
 @click.group()
@@ -57,7 +59,7 @@ def list_(store: str | None, as_json: bool) -> None:
             say(line)
 
         count = len({i.key.session_id for i in found})
-        say(f"\n{count} session{'' if count == 1 else 's'}, {_bytes(sum(i.size for i in found))}")
+        say(f"\n{counted(count, 'session')}, {_bytes(sum(i.size for i in found))}")
 
 
 @sessions.command()
@@ -80,7 +82,8 @@ def show(session: str, store: str | None, agent_id: str | None, as_json: bool) -
         click.echo(as_json_text(told))
         return
 
-    say(f"{named(log.key)}: {facts['records']} records, {facts['runs']} runs, {facts['standing']}")
+    known = counted(len(log.records), "record"), counted(state.runs, "run"), standing(state)
+    say(f"{named(log.key)}: {', '.join(known)}")
     for message in state.messages:
         for line in whole(message):
             say(line)
@@ -123,7 +126,8 @@ def verify(context: click.Context, session: str | None, store: str | None, as_js
 def _tell(results: list[dict[str, Any]], warnings: list[str]) -> None:
     for each in results:
         key = LogKey(each["session"], each["agent"])
-        say(f"{'bad' if each['problems'] else 'ok '}  {named(key)}: {each['records']} records, {each['standing']}")
+        known = f"{counted(each['records'], 'record')}, {each['standing']}"
+        say(f"{'bad' if each['problems'] else 'ok '}  {named(key)}: {known}")
         for problem in each["problems"]:
             say(f"     {problem}")
 
@@ -180,6 +184,9 @@ def compact(
     The conversation stays as it is, and a paused run stays paused; `trace` and `SESSION@N` see what is left. Without
     options all is folded.
     """
+    if max_age is not None and not math.isfinite(max_age):
+        raise click.BadParameter(f"{max_age} is no number of seconds", param_hint="--max-age")
+
     everything = keep_last is None and max_age is None
     retention = Retention(keep_last, max_age, compact_to_latest=everything)
     with opened(store) as kept:
@@ -221,17 +228,28 @@ async def _compacted(store: LogStore, key: LogKey, retention: Retention) -> None
 def delete(names: tuple[str, ...], store: str | None, yes: bool) -> None:
     """Deletes sessions with all that is kept of them."""
     with opened(store) as kept:
-        for each in names:
+        wanted = list(dict.fromkeys(names))
+        for each in wanted:
             if not kept.logs(each):
                 raise unknown(kept, each)
 
-        listed = ", ".join(map(repr, names))
-        if not yes and not click.confirm(f"Delete {listed} from {kept!r}?", err=True):
+        if not yes and not _confirmed(f"Delete {', '.join(map(repr, wanted))} from {kept!r}?"):
             raise click.Abort
 
-        for each in names:
+        for each in wanted:
             kept.delete(each)
             say(f"{shown(each)} is deleted")
+
+
+def _confirmed(question: str) -> bool:
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+
+        click.echo(err=True)
+        raise click.UsageError("nobody is there to ask: give --yes to delete without a question") from None
 
 
 def _infos(store: LogStore, session: str, agent_id: str | None) -> list[LogInfo]:

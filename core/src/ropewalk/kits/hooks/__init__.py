@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ropewalk.kits.hooks.activation import assemble, describe_plugins, order_of, owner_of, require_owner
+from ropewalk.kits.hooks.activation import assemble, describe_plugins, order_of, owner_of, owners_of, require_owner
 from ropewalk.kits.hooks.blueprint import Link, Plan, blueprint
 from ropewalk.kits.hooks.facade import Hooks
 
@@ -15,5 +15,6 @@ __all__ = [
     "describe_plugins",
     "order_of",
     "owner_of",
+    "owners_of",
     "require_owner",
 ]

@@ -15,7 +15,7 @@ from ropewalk.kits.hooks.options import check_file
 from ropewalk.kits.hooks.parameters import SWITCHED_OFF_BY_NONE, distribution_of
 from ropewalk.kits.hooks.reports import describe_plugins, order_of
 
-__all__ = ["assemble", "describe_plugins", "extend", "order_of", "owner_of", "require_owner"]
+__all__ = ["assemble", "describe_plugins", "extend", "order_of", "owner_of", "owners_of", "require_owner"]
 
 MEMORY = 256
 """How many assembled sets a process remembers."""
@@ -101,17 +101,19 @@ def extend(hooks: Hooks, plugin: object) -> Hooks:
     gathering.own = {each.name: each for each in hooks.plugins[: hooks.own]}
     gathering.others = {each.name: each for each in hooks.plugins[hooks.own :]}
     gathering.off.update(hooks.off)
+    gathering.given.update(hooks.given)
     gathering.add(plugin)
     return gathering.hooks()
 
 
-def owner_of(parameter: str) -> str | None:
-    """The installed plugin that owns a parameter, or `model.<prefix>`; None when there is none.
+def owners_of(parameter: str) -> tuple[str, ...]:
+    """The installed plugins that own a parameter, or `model.<prefix>`, by name; `Agent(...)` asks them all."""
+    return registry().owners.get(parameter, ())
 
-    Of several owners it is the first by name; `Agent(...)` asks them all.
-    """
-    owners = registry().owners.get(parameter, ())
-    return owners[0] if owners else None
+
+def owner_of(parameter: str) -> str | None:
+    """The first of `owners_of`; None when there is none."""
+    return next(iter(owners_of(parameter)), None)
 
 
 def require_owner(parameter: str, wanted: str) -> str:

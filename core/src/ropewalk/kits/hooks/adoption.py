@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ropewalk.errors import MissingPluginError, PluginError
 from ropewalk.kits.hooks import verbs
@@ -47,6 +47,7 @@ def adopt_all(gathering: Gathering, values: Mapping[str, object], agent: Any) ->
         if not isinstance(value, type) and carries_hooks(type(value)):
             gathering.add_instance(value, f"{parameter}=")
             _check_fit(parameter, value)
+            gathering.given[parameter] = cast("Any", value).name
             for owner in registry().owners.get(parameter, ()):
                 gathering.others.pop(owner, None)
         else:

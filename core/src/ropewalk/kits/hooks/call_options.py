@@ -6,7 +6,8 @@ import warnings
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from ropewalk.errors import MissingPluginError
-from ropewalk.kits.hooks.activation import require_owner
+from ropewalk.kits.hooks.activation import owners_of, require_owner
+from ropewalk.kits.hooks.discovery import registry
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -54,7 +55,9 @@ def checked_given(given: Any, invocation_state: dict[str, Any], hooks: Hooks) ->
     for name in kept:
         wanted = f"agent(..., {name}=...)"
         owner = require_owner(name, wanted)
-        if all(plugin.name != owner for plugin in hooks.plugins):
-            raise MissingPluginError(wanted, f"ropewalk-{owner}", hint=f"the plugin {owner!r} is switched off: add it")
+        owners = owners_of(name)
+        if all(plugin.name not in owners for plugin in hooks.plugins):
+            distribution = registry().installed[owner].distribution
+            raise MissingPluginError(wanted, distribution, hint=f"the plugin {owner!r} is switched off: add it")
 
     return kept

@@ -146,13 +146,19 @@ def _distributions() -> Iterator[Distribution]:
                 continue
 
             name = re.sub(r"[-_.]+", "-", distribution.metadata["Name"]).lower()
-        except Exception:
-            logger.warning("the metadata in %s cannot be read; skipped", distribution.locate_file(""), exc_info=True)
+        except Exception as error:  # noqa: BLE001 - one broken installation must not stop every program
+            _skipped(f"the metadata in {distribution.locate_file('')}", error)
             continue
 
         if name not in seen:
             seen.add(name)
             yield distribution
+
+
+def _skipped(what: str, error: Exception) -> None:
+    problem = f"{type(error).__name__}: {error}"
+    logger.warning("%s cannot be read and bring no plugin (%s): install it anew", what, problem)
+    logger.debug("%s cannot be read", what, exc_info=error)
 
 
 def _plugins_of(distribution: Distribution) -> list[Installed]:
@@ -162,8 +168,8 @@ def _plugins_of(distribution: Distribution) -> list[Installed]:
         on_demand = {(point.name, point.value) for point in points.select(group=ON_DEMAND)}
         provided = [(point.name, point.value) for point in points.select(group=PARAMETERS)]
         plugins = list(points.select(group=PLUGINS))
-    except Exception:
-        logger.warning("the entry points of %s %s cannot be read; skipped", name, version, exc_info=True)
+    except Exception as error:  # noqa: BLE001 - as above
+        _skipped(f"the entry points of {name} {version}", error)
         return []
 
     values = {point.value for point in plugins}

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 S = TypeVar("S")
-NOTHING_OFF: Final[Mapping[str, str]] = MappingProxyType({})
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_MANAGERS: Final[Mapping[str, Links]] = MappingProxyType(dict.fromkeys(CONTEXT_REASONS, ()))
 
 
@@ -48,18 +48,25 @@ class Hooks:
         plugins: The instances, the agent's own first, then those that are active unasked.
         own: How many of them are the agent's own.
         off: Plugins that are switched off, with what did it.
+        given: Parameters whose value was a plugin, with that plugin's name: it is what does their work.
         managers: The links of `manage_context`, by the reason for which they are asked.
     """
 
-    __slots__ = ("managers", "off", "own", "plan", "plugins")
+    __slots__ = ("given", "managers", "off", "own", "plan", "plugins")
 
     def __init__(
-        self, plan: Plan, plugins: tuple[Any, ...], own: int = 0, off: Mapping[str, str] = NOTHING_OFF
+        self,
+        plan: Plan,
+        plugins: tuple[Any, ...],
+        own: int = 0,
+        off: Mapping[str, str] = NOTHING,
+        given: Mapping[str, str] = NOTHING,
     ) -> None:
         self.plan = traced(plan, plugins) if plan.on_hook_call else plan
         self.plugins = plugins
         self.own = own
         self.off = off
+        self.given = given
         self.managers = _managers(self.plan.manage_context, plugins)
 
     @classmethod

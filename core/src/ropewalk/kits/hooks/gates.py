@@ -7,19 +7,20 @@ Afterwards policies are asked first, so that nothing that they withhold is seen 
 from __future__ import annotations
 
 import asyncio
-import copy
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable
+from typing import Any, Final, NamedTuple, TypeVar
 
 from ropewalk.errors import PluginError
-from ropewalk.kits.calls.outcomes import ModelOutcome
 from ropewalk.kits.calls.verdicts import Guide, Moment, Refuse, Replace
 from ropewalk.kits.hooks import verbs
 from ropewalk.kits.hooks.blueprint import Link, Links
 from ropewalk.kits.hooks.policy import policies
+from ropewalk.kits.hooks.private import private
 from ropewalk.kits.hooks.signatures import where
 
 S = TypeVar("S")
 
+_HIGHEST: Final = 2
 TIME_LIMIT: Final = 30.0
 """Seconds a policy has for one answer, unless its `time_limit` says otherwise; without one a run could hang."""
 
@@ -28,6 +29,8 @@ async def pass_gates(
     links: Links, plugins: tuple[Any, ...], moment: Moment, subject: S, agent: Any, *, policies_only: bool = False
 ) -> tuple[S, Refuse | Guide | None]:
     """Asks everybody who intervenes, in the order of the moment.
+
+    Where there are policies, they are asked about a subject that nobody else holds, and that very one is returned.
 
     Args:
         links: The implementations, policies first.
@@ -45,14 +48,46 @@ async def pass_gates(
         Exception: What an implementation raised; the subject has not passed.
     """
     asked = _in_order(links, plugins, moment, policies_only)
+    after = moment.startswith("after")
+    if asked and asked[-1 if not after else 0].rank and (moment != "after_model_call" or policies_only):
+        subject = private(subject, agent)  # what comes straight from the model nobody else holds
+
     guides: list[str] = []
-    for place, link in enumerate(asked):
-        verdict = await _ask(link, plugins, (moment, subject, agent))
+    while asked:
+        subject, refusal, lowest = await _round(asked, plugins, moment, subject, agent, guides)
+        if refusal is not None:
+            return subject, refusal
+
+        # Afterwards, what takes a subject's place is looked at by those who stand above whoever put it there.
+        asked = [each for each in asked if each.rank > lowest] if after else []
+
+    return subject, Guide("\n".join(guides)) if guides else None
+
+
+class _Asked(NamedTuple):
+    """Somebody to ask: 2 is a policy in force, 1 what calls itself a policy, 0 anybody else."""
+
+    link: Link
+    rank: int
+
+
+async def _round(
+    asked: list[_Asked], plugins: tuple[Any, ...], moment: Moment, subject: S, agent: Any, guides: list[str]
+) -> tuple[S, Refuse | None, int]:
+    """Asks each once: the subject, the refusal if there is one, and the lowest rank that has replaced the subject."""
+    above = asked[0].rank
+    lowest = _HIGHEST
+    for link, rank in asked:
+        if rank > above:  # those who were asked before may still hold it
+            subject = private(subject, agent)
+
+        verdict = await _ask(link, plugins, (moment, private(subject, agent) if rank < above else subject, agent))
+        above = max(above, rank)
         if verdict is None:
             continue
 
         if isinstance(verdict, Refuse):
-            return subject, verdict
+            return subject, verdict, lowest
 
         if isinstance(verdict, Guide) and moment.endswith("model_call"):
             guides.append(verdict.feedback)  # a refusal that follows outweighs it
@@ -64,55 +99,24 @@ async def pass_gates(
                 f"[{where(link.function)}]: return Refuse(reason), Replace(another {type(subject).__name__}) or None"
             )
 
-        subject = _private(verdict.subject)
-        if (
-            moment.startswith("after")
-            and link.tier != "policy"
-            and any(each.tier == "policy" for each in asked[:place])
-        ):
-            subject, verdict = await _from_here(links, plugins, moment, subject, agent, asked[place + 1 :])
-            if isinstance(verdict, Refuse):
-                return subject, verdict
+        subject = private(verdict.subject, agent)
+        lowest = min(lowest, rank)
 
-            guides += [] if verdict is None else [verdict.feedback]
-            break
-
-    return subject, Guide("\n".join(guides)) if guides else None
+    return subject, None, lowest
 
 
-async def _from_here(
-    links: Links, plugins: tuple[Any, ...], moment: Moment, subject: S, agent: Any, rest: list[Link]
-) -> tuple[S, Refuse | Guide | None]:
-    """Goes on with those not yet asked, and lets the policies look again at what took the subject's place."""
-    guide: Refuse | Guide | None = None
-    if rest:
-        subject, guide = await pass_gates(tuple(rest), plugins, moment, subject, agent)
-        if isinstance(guide, Refuse):
-            return subject, guide
-
-    subject, verdict = await pass_gates(links, plugins, moment, subject, agent, policies_only=True)
-    return subject, verdict or guide
-
-
-def _private(subject: S) -> S:
-    """A copy that whoever put the subject in cannot write to while others think about it."""
-    private = getattr(subject, "private", None)
-    if callable(private):
-        return private()  # type: ignore[no-any-return]
-
-    return copy.deepcopy(subject) if isinstance(subject, dict | ModelOutcome) else subject
-
-
-def _in_order(links: Links, plugins: tuple[Any, ...], moment: Moment, policies_only: bool) -> list[Link]:
+def _in_order(links: Links, plugins: tuple[Any, ...], moment: Moment, policies_only: bool) -> list[_Asked]:
     """The policies in force have the last word before, and the first afterwards; a plugin's own claim comes next."""
     in_force = {id(plugin) for plugin in policies().values()}
-    outermost = [link for link in links if id(plugins[link.index]) in in_force]
-    claimed = [link for link in links if link.tier == "policy" and link not in outermost]
-    others = [link for link in links if link.tier != "policy"]
+    ranked = [_Asked(each, _rank(each, id(plugins[each.index]) in in_force)) for each in links]
     if policies_only:
-        others = []
+        ranked = [each for each in ranked if each.rank]
 
-    return others + claimed + outermost if moment.startswith("before") else outermost + claimed + others
+    return sorted(ranked, key=lambda each: each.rank, reverse=moment.startswith("after"))  # others keep their places
+
+
+def _rank(link: Link, in_force: bool) -> int:
+    return _HIGHEST if in_force else int(link.tier == "policy")
 
 
 async def _ask(link: Link, plugins: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:
@@ -122,7 +126,7 @@ async def _ask(link: Link, plugins: tuple[Any, ...], arguments: tuple[Any, ...])
 
     # A task of its own: a policy that swallows its cancellation is left behind instead of holding up the run.
     limit = getattr(plugins[link.index], "time_limit", TIME_LIMIT)
-    task = asyncio.ensure_future(asking)
+    task = asyncio.ensure_future(_as_value(asking))
     try:
         done, _ = await asyncio.wait({task}, timeout=limit)
     finally:
@@ -135,4 +139,16 @@ async def _ask(link: Link, plugins: tuple[Any, ...], arguments: tuple[Any, ...])
             f"[{where(link.function)}]: nothing passes; make it faster, or set its time_limit"
         )
 
-    return task.result()
+    answer, ending = task.result()
+    if ending is not None:
+        raise ending
+
+    return answer
+
+
+async def _as_value(asking: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    """What is answered, or what is to end the process: a task that raises that takes its event loop with it."""
+    try:
+        return await asking, None
+    except (SystemExit, KeyboardInterrupt) as ending:
+        return None, ending

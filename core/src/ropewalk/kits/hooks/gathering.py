@@ -11,7 +11,7 @@ from typing import Any, Final
 from ropewalk.errors import PluginError
 from ropewalk.kits.hooks.blueprint import blueprint, key_of
 from ropewalk.kits.hooks.discovery import registry
-from ropewalk.kits.hooks.facade import NOTHING_OFF, Hooks
+from ropewalk.kits.hooks.facade import NOTHING, Hooks
 from ropewalk.kits.hooks.loading import find, is_pair, load_or_skip, load_with, made, switched_off
 from ropewalk.kits.hooks.parameters import KNOWN_PLUGINS
 from ropewalk.kits.hooks.policy import is_policy, policies
@@ -30,6 +30,7 @@ class Gathering:
         unasked: Whether plugins are active that nobody asked for.
         own: The agent's own, by name.
         others: Active unasked, or to answer for a parameter; the agent's own replace them.
+        given: Parameters whose value is a plugin, with its name.
     """
 
     off: dict[str, str] = field(default_factory=dict)
@@ -37,6 +38,7 @@ class Gathering:
     unasked: bool = True
     own: dict[str, Any] = field(default_factory=dict)
     others: dict[str, Any] = field(default_factory=dict)
+    given: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_environment(cls) -> Gathering:
@@ -59,7 +61,8 @@ class Gathering:
             *self.own.values(),
             *(each for name, each in others.items() if name not in self.own),
         )  # each was checked when it was made or added
-        return Hooks(blueprint(tuple(map(key_of, plugins))), plugins, len(self.own), dict(self.off) or NOTHING_OFF)
+        plan = blueprint(tuple(map(key_of, plugins)))
+        return Hooks(plan, plugins, len(self.own), dict(self.off) or NOTHING, dict(self.given) or NOTHING)
 
     def switch_off(self, name: str, by: str) -> None:
         """Keeps an installed plugin out. A name that is not installed is fine if it exists at all."""
@@ -118,9 +121,13 @@ class Gathering:
         return load_with(find(name, asked), values or {})
 
     def add_unasked(self) -> None:
-        """Adds what the environment asks for, and the installed plugins that are active unasked."""
+        """Adds what the environment asks for, and the installed plugins that are active unasked.
+
+        What an agent switches off stays off: the environment adds plugins for agents that do not mind.
+        """
         for name in self.asked:
-            self.others.setdefault(name, self.named(name, f"{VARIABLE}={name}"))
+            if self.off.get(name, VARIABLE) == VARIABLE:
+                self.others.setdefault(name, self.named(name, f"{VARIABLE}={name}"))
 
         for name, plugin in registry().installed.items() if self.unasked else ():
             if plugin.on_demand or name in self.off or name in self.own or name in self.others:

@@ -86,6 +86,9 @@ def _validated(config: Any, name: str, values: dict[str, Any], origins: dict[str
             option = str(problem["loc"][0]) if problem["loc"] else ""
             source = origins.get(option)
             problems.append(f"{path or 'options'}: {problem['msg']}" + (f" (in {source})" if source else ""))
+            if problem["type"] == "missing" and source is None:
+                variable = f"{_prefix(name)}{option.upper()}"
+                problems[-1] += f" (give it in plugins=[({name!r}, {{...}})], {FILE} [plugins.{name}] or {variable})"
 
         raise OptionsError(f"options of plugin {name!r} are wrong: {'; '.join(problems)}") from error
 
@@ -150,9 +153,11 @@ def _parsed(path: str, _mtime: int, _size: int) -> Mapping[str, Mapping[str, Any
     import tomllib
 
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise PluginError(f"{path} cannot be read: {error}") from error
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))  # some editors begin files with a mark
+    except OSError as error:
+        raise PluginError(f"{path} cannot be read ({error.strerror}): make it a file that may be") from error
+    except ValueError as error:
+        raise PluginError(f"{path} cannot be read ({error}): correct what it says") from error
 
     for section in content:
         if section not in SECTIONS:
@@ -161,12 +166,25 @@ def _parsed(path: str, _mtime: int, _size: int) -> Mapping[str, Mapping[str, Any
                 f"the sections are {_listed(SECTIONS)}"
             )
 
+    _check_policy(path, content)
     tables = content.get("plugins", {})
     for name, table in tables.items() if isinstance(tables, dict) else [("plugins", tables)]:
         if not isinstance(table, dict):
-            raise OptionsError(f"{path}: {name} is no table: write [plugins.{name}] and its options below")
+            wanted = "plugins.<name>" if table is tables else f"plugins.{name}"
+            raise OptionsError(f"{path}: {name} is no table: write [{wanted}] and its options below")
 
     return tables  # type: ignore[no-any-return]
+
+
+def _check_policy(path: str, content: Mapping[str, Any]) -> None:
+    """Refuses policies that would look as if they were in force."""
+    from ropewalk.kits.hooks import policy  # it reads options itself
+
+    if "policy" in content and Path(path) != policy.ADMIN_FILE:
+        raise OptionsError(
+            f"{path} has a section [policy], which is read from {policy.ADMIN_FILE} alone: move it there, or name the "
+            f"policies in {policy.VARIABLE}"
+        )
 
 
 # -- the environment ---------------------------------------------------------------------------------------------
