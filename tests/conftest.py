@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
 from ropewalk import Agent
+from ropewalk.kits.aio.seam import Seam, use_seam
 from ropewalk_testing import ScriptedModel
+
+PATIENCE = 30
+"""Seconds after which something that should have happened is given up as failed."""
 
 
 def called(agent, prompt=None, **options):
@@ -87,3 +92,38 @@ def events_of():
         return asyncio.run(drain())
 
     return run
+
+
+class Waits(Seam):
+    """Returns from every sleep at once, and remembers how long it would have been."""
+
+    def __init__(self):
+        self.seconds = []
+
+    async def sleep(self, seconds):
+        self.seconds.append(seconds)
+
+
+@pytest.fixture
+def waits():
+    """The seconds that runs have waited before they repeated something; none of them passes."""
+    with use_seam(Waits()) as seam:
+        yield seam.seconds
+
+
+@pytest.fixture
+def cancel_when():
+    """Cancels an agent from another thread once an event is set: `cancel_when(event, agent)`."""
+    threads = []
+
+    def start(event, agent):
+        def wait():
+            if event.wait(PATIENCE):
+                agent.cancel()
+
+        threads.append(threading.Thread(target=wait))
+        threads[-1].start()
+
+    yield start
+    for thread in threads:
+        thread.join(PATIENCE)

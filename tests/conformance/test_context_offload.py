@@ -77,7 +77,7 @@ def test_results_of_one_message_are_offloaded_each_for_itself(ask, make_agent, t
 
 
 def test_a_reference_resolves_in_another_process(tmp_path, tool_results, result_text):
-    subprocess.run([sys.executable, "-c", AGENT, str(tmp_path)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", AGENT, str(tmp_path)], check=True, timeout=300)
 
     def find(request):
         reference = reference_in(result_text(tool_results(request.messages)[0]))

@@ -144,11 +144,7 @@ async def test_a_refused_direct_call_leaves_the_run_and_the_agent_as_they_are(ma
     going_on = threading.Event()
     agent, model = make_agent([turn("slow", stall=going_on), "again"], tools=[add])
     running = asyncio.create_task(agent.invoke_async("go"))
-    for _ in range(10_000):
-        if model.stalled.is_set():
-            break
-
-        await asyncio.sleep(0.001)
+    await model.wait_stalled()
 
     with pytest.raises(ConcurrencyException):
         await asyncio.to_thread(agent.tool.add, a=1)

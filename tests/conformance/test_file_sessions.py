@@ -103,7 +103,7 @@ def test_a_checkpoint_goes_on_in_a_new_process(in_session, tmp_path):
     assert result.stop_reason == "checkpoint"
 
     arguments = [sys.executable, "-c", PROCESS, str(tmp_path), json.dumps(result.checkpoint.to_dict())]
-    output = subprocess.run(arguments, check=True, capture_output=True, text=True, timeout=60).stdout
+    output = subprocess.run(arguments, check=True, capture_output=True, text=True, timeout=300).stdout
     assert output == 'ran\n["checkpoint", "end_turn"] Eight. 4\n'
     again, _ = in_session(["x"])
     assert_valid_history(again.messages)
@@ -216,7 +216,8 @@ agent("Pay twice.")
 @pytest.mark.parametrize("prompt", [None, "Go on.", [{"text": "Go on."}]], ids=["none", "text", "blocks"])
 def test_a_call_that_was_killed_is_closed_by_the_next_run(in_session, tmp_path, tool_results, result_text, prompt):
     """Conformance 170."""
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False, capture_output=True, timeout=60)
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    killed = subprocess.run(command, check=False, capture_output=True, timeout=300)
     assert (killed.returncode, killed.stdout) == (-signal.SIGKILL, b"paid\npaid\n")
     ran = []
 

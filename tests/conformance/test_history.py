@@ -240,7 +240,7 @@ TURNS = {
 CALLS = {"text", "nothing", "blocks", "pair", "denied", "cancelled"}
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     calls=st.lists(st.sampled_from(sorted(CALLS)), min_size=1, max_size=6),
     turns=st.lists(st.sampled_from(sorted(TURNS)), max_size=16),

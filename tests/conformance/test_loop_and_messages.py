@@ -24,20 +24,6 @@ def mul(a: int, b: int) -> int:
     return a * b
 
 
-@pytest.fixture
-def recorder():
-    """A tool that notes each run: `recorder.runs` is empty as long as it was not run."""
-
-    @tool
-    def note(value: int = 0) -> str:
-        """Notes a value."""
-        note.runs.append(value)
-        return "noted"
-
-    note.runs = []
-    return note
-
-
 # -- turns and tools ---------------------------------------------------------------------------------------------
 
 

@@ -17,20 +17,6 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-@pytest.fixture
-def recorder():
-    """A tool that notes each run."""
-
-    @tool
-    def note(value: int = 0) -> str:
-        """Notes a value."""
-        note.runs.append(value)
-        return "noted"
-
-    note.runs = []
-    return note
-
-
 def raw_turn(*deltas, stop="end_turn", extra=()):
     """A model turn of one block per list of deltas."""
     events = [{"messageStart": {"role": "assistant"}}]

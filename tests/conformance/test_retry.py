@@ -12,20 +12,10 @@ from ropewalk.errors import ContextWindowOverflowException, IncompleteStreamErro
 from ropewalk.kits.aio.seam import Seam, use_seam
 from ropewalk_testing import ScriptedModel, assert_valid_history, turn, use
 
-PATIENCE = 10
+PATIENCE = 30
 """Seconds after which something that should have happened is given up as failed."""
 
 SLOW = ModelThrottledException("slower")
-
-
-class Waits(Seam):
-    """Returns from every sleep at once, and remembers how long it would have been."""
-
-    def __init__(self):
-        self.seconds = []
-
-    async def sleep(self, seconds):
-        self.seconds.append(seconds)
 
 
 class Sleepers(Seam):
@@ -37,12 +27,6 @@ class Sleepers(Seam):
     async def sleep(self, seconds):
         self.asleep.set()
         await asyncio.sleep(PATIENCE)
-
-
-@pytest.fixture
-def waits():
-    with use_seam(Waits()) as seam:
-        yield seam.seconds
 
 
 def steady(**values):

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from ropewalk import tool
 from ropewalk_testing import assert_valid_history, use
 
-PATIENCE = 10
+PATIENCE = 30
 """Seconds after which a wait that should end at once is given up as failed."""
 
 

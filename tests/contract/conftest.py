@@ -38,7 +38,7 @@ class Throwaway:
             env=variables,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         )
         assert finished.returncode == 0, finished.stdout + finished.stderr
         return finished.stdout
@@ -52,7 +52,7 @@ class Throwaway:
             env={**os.environ, "PIP_NO_INDEX": "1", "PIP_ROOT_USER_ACTION": "ignore"},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         )
         assert finished.returncode == 0, finished.stdout + finished.stderr
 

@@ -46,7 +46,7 @@ def test_the_second_process_goes_on_where_the_first_was_killed(tmp_path):
     def process(said):
         code = SHOP.format(examples=str(EXAMPLES), said=said)
         return subprocess.run(
-            [sys.executable, "-c", code], check=False, cwd=tmp_path, capture_output=True, text=True, timeout=60
+            [sys.executable, "-c", code], check=False, cwd=tmp_path, capture_output=True, text=True, timeout=300
         )
 
     first = process(0)

@@ -82,7 +82,9 @@ def test_writing_the_lists_again_changes_nothing(root):
     spec = importlib.util.spec_from_file_location("dev", root / "dev.py")
     dev = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(dev)
-    for path, text in dev.package_lists().items():
+    lists = dev.package_lists()
+    assert lists
+    for path, text in lists.items():
         assert path.read_text() == text, FIX
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from drawn_histories import histories, look
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,9 +13,8 @@ from ropewalk import (
     ContextWindowOverflowException,
     NullConversationManager,
     SlidingWindowConversationManager,
-    tool,
 )
-from ropewalk.kits.context import closed, newest_turn, pinned_as, pinned_places
+from ropewalk.kits.context import closed, newest_turn, pinned_places
 from ropewalk.kits.messages.estimate import estimate_tokens, tokens_around
 from ropewalk.kits.sessions import SessionManager
 from ropewalk_testing import MemoryLogStore, ScriptedModel, assert_valid_history, turn, use
@@ -22,40 +22,7 @@ from ropewalk_testing import MemoryLogStore, ScriptedModel, assert_valid_history
 EXAMPLES = int(os.environ.get("ROPEWALK_EXAMPLES", "100"))
 
 
-@tool
-async def look(size: int) -> str:
-    """Looks.
-
-    Args:
-        size: How much there is to see.
-    """
-    return "x" * size
-
-
 SIZES = st.sampled_from([1, 50, 399, 450, 5_000, 60_000])
-
-
-@st.composite
-def histories(draw):
-    """A conversation that ends in an answer, some of it pinned; it may begin with the assistant."""
-    messages = []
-    for exchange in range(draw(st.integers(0, 6))):
-        if exchange or draw(st.integers(0, 5)):
-            messages.append({"role": "user", "content": [{"text": f"q{exchange} " + "q" * draw(SIZES)}]})
-
-        for number in range(draw(st.integers(0, 3))):
-            names = [f"t{exchange}-{number}-{i}" for i in range(draw(st.integers(1, 2)))]
-            uses = [{"toolUse": {"toolUseId": name, "name": "look", "input": {"size": 1}}} for name in names]
-            results = [
-                {"toolResult": {"toolUseId": name, "status": "success", "content": [{"text": "r" * draw(SIZES)}]}}
-                for name in names
-            ]
-            messages += [{"role": "assistant", "content": uses}, {"role": "user", "content": results}]
-
-        messages.append({"role": "assistant", "content": [{"text": f"a{exchange}"}]})
-
-    pins = draw(st.sets(st.integers(0, max(len(messages) - 1, 0)), max_size=3)) if messages else set()
-    return [pinned_as(message) if place in pins else message for place, message in enumerate(messages)]
 
 
 class Plain:
@@ -130,8 +97,10 @@ def run(agent):
 MODELS = st.builds(Model, st.integers(20, 40_000), st.lists(SIZES, max_size=6), st.booleans())
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(histories(), windows(), MODELS)
+@settings(
+    max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
+@given(histories(SIZES), windows(), MODELS)
 def test_a_window_keeps_what_has_to_stay_and_meets_its_size_or_gives_a_typed_error(messages, manager, model):
     store = MemoryLogStore()
     agent = built(messages, manager, model, store)
@@ -162,8 +131,10 @@ def test_a_window_keeps_what_has_to_stay_and_meets_its_size_or_gives_a_typed_err
     assert again.history.ids == agent.history.ids
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(histories(), st.sampled_from([NullConversationManager(), Plain()]), MODELS)
+@settings(
+    max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
+@given(histories(SIZES), st.sampled_from([NullConversationManager(), Plain()]), MODELS)
 def test_a_manager_of_the_users_own_leaves_a_valid_history(messages, manager, model):
     store = MemoryLogStore()
     agent = built(messages, manager, model, store)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 
+from drawn_histories import histories, look
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ropewalk import Agent, ContextWindowOverflowException, SummarizingConversationManager, tool
-from ropewalk.kits.context import pinned_as, pinned_places
+from ropewalk import Agent, ContextWindowOverflowException, SummarizingConversationManager
+from ropewalk.kits.context import pinned_places
 from ropewalk.kits.messages.estimate import estimate_tokens, tokens_around
 from ropewalk.kits.sessions import SessionManager
 from ropewalk_testing import MemoryLogStore, ScriptedModel, assert_valid_history, turn, use
@@ -16,39 +17,6 @@ from ropewalk_testing import MemoryLogStore, ScriptedModel, assert_valid_history
 EXAMPLES = int(os.environ.get("ROPEWALK_EXAMPLES", "100"))
 SIZES = st.sampled_from([1, 50, 450, 2_500])
 SUMMARIES = {"short": "In short.", "empty": "", "blank": " ", "long": "long " * 30_000, "fails": RuntimeError("broken")}
-
-
-@tool
-async def look(size: int) -> str:
-    """Looks.
-
-    Args:
-        size: How much there is to see.
-    """
-    return "x" * size
-
-
-@st.composite
-def histories(draw):
-    """A conversation that ends in an answer, some of it pinned; it may begin with the assistant."""
-    messages = []
-    for exchange in range(draw(st.integers(0, 6))):
-        if exchange or draw(st.integers(0, 5)):
-            messages.append({"role": "user", "content": [{"text": f"q{exchange} " + "q" * draw(SIZES)}]})
-
-        for number in range(draw(st.integers(0, 3))):
-            names = [f"t{exchange}-{number}-{i}" for i in range(draw(st.integers(1, 2)))]
-            uses = [{"toolUse": {"toolUseId": name, "name": "look", "input": {"size": 1}}} for name in names]
-            results = [
-                {"toolResult": {"toolUseId": name, "status": "success", "content": [{"text": "r" * draw(SIZES)}]}}
-                for name in names
-            ]
-            messages += [{"role": "assistant", "content": uses}, {"role": "user", "content": results}]
-
-        messages.append({"role": "assistant", "content": [{"text": f"a{exchange} " + "a" * draw(SIZES)}]})
-
-    pins = draw(st.sets(st.integers(0, max(len(messages) - 1, 0)), max_size=3)) if messages else set()
-    return [pinned_as(message) if place in pins else message for place, message in enumerate(messages)]
 
 
 managers = st.builds(
@@ -95,8 +63,10 @@ models = st.builds(
 )
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(histories(), managers, models)
+@settings(
+    max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
+@given(histories(SIZES, SIZES), managers, models)
 def test_a_summary_keeps_what_has_to_stay_or_there_is_a_typed_error(messages, manager, model):
     store = MemoryLogStore()
 

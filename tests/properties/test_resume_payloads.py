@@ -6,10 +6,11 @@ import copy
 import os
 from typing import Any
 
-from hypothesis import HealthCheck, event, given, settings
+import pytest
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
-from ropewalk import Agent, Checkpoint, InvalidPromptError, MissingPluginError, ResumeError, tool
+from ropewalk import Agent, Checkpoint, InvalidPromptError, ResumeError, tool
 from ropewalk.run import current_run
 from ropewalk_testing import ScriptedModel, assert_valid_history, use
 
@@ -17,6 +18,8 @@ EXAMPLES = int(os.environ.get("ROPEWALK_EXAMPLES", "150"))
 QUICK = settings(
     max_examples=EXAMPLES,
     deadline=None,
+    derandomize=True,
+    database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 
@@ -195,10 +198,6 @@ def called(agent, prompt):
         event("no prompt")
         assert begins_anew(prompt)
         return None
-    except MissingPluginError:
-        event("a checkpoint, and no checkpoints here")
-        assert not agent.hooks.plan.resume_run
-        return None
 
 
 # -- checkpoints ---------------------------------------------------------------------------------------------------
@@ -233,6 +232,8 @@ def begins_anew(prompt):
 
 @QUICK
 @given(prompt=mutated(CHECKPOINT))
+@example(prompt="something else")
+@example(prompt=[{"text": "something else"}])
 def test_a_mutated_checkpoint_goes_on_or_is_refused(prompt):
     agent, result, done = waiting(checkpoint=True)
     assert result.checkpoint.to_dict() == CHECKPOINT["checkpointResume"]["checkpoint"]
@@ -256,6 +257,19 @@ def test_a_mutated_checkpoint_goes_on_or_is_refused(prompt):
 
     assert_valid_history(agent.messages)
     assert len(done) <= 3
+
+
+def test_a_checkpoint_is_refused_where_there_are_none_and_the_questions_stand():
+    agent, result, done = waiting(checkpoint=False)
+    before = told(agent, done)
+
+    with pytest.raises(ResumeError):
+        agent(CHECKPOINT)
+
+    assert told(agent, done) == before
+    answers = [{"interruptResponse": {"interruptId": each.id, "response": "yes"}} for each in result.interrupts]
+    assert agent(answers).stop_reason == "end_turn"
+    assert sorted(done) == [("a", "yes"), ("b", "yes"), ("c", "yes")]
 
 
 # -- answers -------------------------------------------------------------------------------------------------------

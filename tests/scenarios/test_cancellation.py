@@ -12,26 +12,8 @@ import pytest
 from ropewalk import SequentialToolExecutor, ToolContext, tool
 from ropewalk_testing import assert_valid_history, use
 
-STUCK = 6
-"""Seconds that a stuck tool would take."""
-
-
-@pytest.fixture
-def cancel_when():
-    """Cancels an agent from another thread once an event is set: `cancel_when(event, agent)`."""
-    threads = []
-
-    def start(event, agent):
-        def wait():
-            if event.wait(STUCK):
-                agent.cancel()
-
-        threads.append(threading.Thread(target=wait))
-        threads[-1].start()
-
-    yield start
-    for thread in threads:
-        thread.join(STUCK)
+STUCK = 30
+"""Seconds that a stuck tool would take, if nothing ended it."""
 
 
 # -- A19 ---------------------------------------------------------------------------------------------------------
@@ -250,16 +232,19 @@ async def test_a_cancel_from_outside_still_propagates(make_agent):
 async def test_a_timeout_around_a_call_works(make_agent):
     """Scenario A20."""
 
+    limit = asyncio.timeout(None)
+
     @tool
     async def stick() -> str:
-        """Is stuck."""
+        """Is stuck, and by now it is too late."""
+        limit.reschedule(asyncio.get_running_loop().time())
         await asyncio.sleep(STUCK)
         return "late"
 
     agent, _ = make_agent([use("stick", {}), "back"], tools=[stick])
 
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05):
+        async with limit:
             await agent.invoke_async("go")
 
     assert_valid_history(agent.messages)
@@ -294,7 +279,7 @@ async def test_a_cancelled_run_leaves_its_task_uncancelled(make_agent):
 
 
 CTRL_C = """
-import asyncio, os, signal
+import asyncio, os, signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started with it ignored
 from ropewalk import Agent, tool
 from ropewalk_testing import ScriptedModel, assert_valid_history, use
@@ -303,7 +288,12 @@ ended = []
 
 @tool
 async def stick() -> str:
-    await asyncio.sleep(0.2)  # by now the main thread waits
+    for _ in range(2_000):  # until the main thread waits
+        if sys._current_frames()[threading.main_thread().ident].f_code.co_name == "wait":
+            break
+
+        await asyncio.sleep(0.01)
+
     os.kill(os.getpid(), signal.SIGINT)
     await asyncio.sleep(60)
     ended.append(1)
@@ -324,6 +314,6 @@ print("usable")
 
 def test_ctrl_c_ends_a_blocking_call_and_the_agent_stays_usable():
     """Scenario A20."""
-    done = subprocess.run([sys.executable, "-c", CTRL_C], capture_output=True, text=True, check=False, timeout=50)
+    done = subprocess.run([sys.executable, "-c", CTRL_C], capture_output=True, text=True, check=False, timeout=300)
 
     assert (done.returncode, done.stdout.split()) == (0, ["interrupted", "usable"]), done.stderr

@@ -11,8 +11,8 @@ from ropewalk import hookimpl, tool
 from ropewalk.errors import ModelThrottledException
 from ropewalk_testing import ScriptedModel, assert_valid_history, turn, use
 
-STUCK = 6
-"""Seconds that a stuck wait would take."""
+STUCK = 30
+"""Seconds that a stuck wait would take, if nothing ended it."""
 
 
 class Waiting:
@@ -98,24 +98,6 @@ class BackingOff(Waiting):
 async def ping() -> str:
     """Pings."""
     return "pong"
-
-
-@pytest.fixture
-def cancel_when():
-    """Cancels an agent from another thread once an event is set: `cancel_when(event, agent)`."""
-    threads = []
-
-    def start(event, agent):
-        def wait():
-            if event.wait(STUCK):
-                agent.cancel()
-
-        threads.append(threading.Thread(target=wait))
-        threads[-1].start()
-
-    yield start
-    for thread in threads:
-        thread.join(STUCK)
 
 
 PLACES = [InInvocation, InContext, InStop, BeforeModel, AfterModel, BeforeTools, BeforeTool, AfterTool]

@@ -44,7 +44,7 @@ def test_turns_of_parallel_calls_move_together(make_agent, recent, ratio):
         uses = ids_in(messages, "toolUse")
         assert uses == ids_in(messages, "toolResult")
         assert len(uses) % 2 == 0
-        assert len(uses) < 16
+        assert 0 < len(uses) < 16
 
 
 def test_the_summarizer_gets_a_legal_request_without_tool_blocks(make_agent):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import threading
 
 import pytest
 
 from ropewalk import Agent, hookimpl, tool
 from ropewalk_testing import ScriptedModel, use
+
+PATIENCE = 30
+"""Seconds after which something that should have happened is given up as failed."""
 
 tenant = contextvars.ContextVar("tenant", default="nobody")
 
@@ -178,11 +182,13 @@ async def test_a_stream_read_step_by_step_leaks_nothing_into_its_consumer():
 
 def test_what_one_tool_writes_its_sibling_does_not_see(ask, make_agent, tool_results):
     """Scenario A21."""
+    on_the_loop, in_a_thread = threading.Event(), threading.Event()
 
     @tool
     async def write_async() -> str:
         """Writes on the loop."""
         tenant.set("written")
+        on_the_loop.set()
         await asyncio.sleep(0)
         return "wrote"
 
@@ -190,18 +196,20 @@ def test_what_one_tool_writes_its_sibling_does_not_see(ask, make_agent, tool_res
     def write_sync() -> str:
         """Writes in a thread."""
         tenant.set("written")
+        in_a_thread.set()
         return "wrote"
 
     @tool
     async def read_async() -> str:
         """Reads on the loop."""
-        await asyncio.sleep(0.01)
-        return tenant.get()
+        await asyncio.to_thread(in_a_thread.wait, PATIENCE)
+        return tenant.get() if on_the_loop.is_set() and in_a_thread.is_set() else "nothing was written yet"
 
     @tool
     def read_sync() -> str:
         """Reads in a thread."""
-        return tenant.get()
+        written = on_the_loop.wait(PATIENCE) and in_a_thread.wait(PATIENCE)
+        return tenant.get() if written else "nothing was written yet"
 
     names = ["write_async", "write_sync", "read_async", "read_sync"]
     agent, _ = make_agent(

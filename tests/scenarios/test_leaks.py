@@ -69,14 +69,19 @@ def test_a_thousand_blocking_runs_leave_no_threads_or_objects_behind():
     for _ in range(20):
         agent("go")
 
-    gc.collect()
-    threads, objects = threading.active_count(), len(gc.get_objects())
-    for _ in range(1000):
-        agent("go")
+    def after(count):
+        for _ in range(count):
+            agent("go")
 
-    gc.collect()
+        gc.collect()
+        return len(gc.get_objects())
+
+    threads = threading.active_count()
+    marks = [after(count) for count in (0, 350, 350, 350)]
+
     assert threading.active_count() <= threads
-    assert len(gc.get_objects()) - objects < 500
+    grown = min(later - before for before, later in pairwise(marks))  # other threads of the process make objects too
+    assert grown < 175, f"{grown} objects stay of 350 runs"
 
 
 async def plain(agent):
@@ -172,7 +177,7 @@ async def test_an_agent_that_is_dropped_is_freed_at_once(way):
         gone = weakref.ref(agent)
         del agent
         if way is called_in_a_thread:
-            for _ in range(200):  # the thread may need a moment to let go of its frame
+            for _ in range(1_000):  # the thread may need a moment to let go of its frame
                 if gone() is None:
                     break
 

@@ -6,67 +6,7 @@ import json
 
 import pytest
 
-from ropewalk import tool
-from ropewalk_testing import assert_valid_history, use
-
-
-@pytest.fixture
-def purged():
-    """The prefixes that were purged."""
-    return []
-
-
-@pytest.fixture
-def purge(purged):
-    """A tool whose default is its widest action."""
-
-    @tool
-    def purge(prefix: str = "*") -> str:
-        """Deletes everything that starts with the prefix."""
-        purged.append(prefix)
-        return "purged"
-
-    return purge
-
-
-BROKEN = [
-    '{"prefix": "tmp/',
-    '{}""',
-    '"{\\"prefix\\": \\"x\\"}"',
-    "null",
-    "[]",
-    '""',
-    "{prefix: x}",
-    "{'prefix': 'x'}",
-    "{}{}",
-]
-
-
-@pytest.mark.parametrize("raw", BROKEN)
-def test_arguments_that_are_no_json_object_do_not_run_the_tool(
-    ask, make_agent, purge, purged, tool_results, result_text, raw
-):
-    """Scenario A5."""
-    agent, model = make_agent([use("purge", raw, id="T1"), "ok"], tools=[purge])
-
-    assert ask(agent, "go").stop_reason == "end_turn"
-
-    assert purged == []
-    (result,) = tool_results(agent.messages)
-    assert (result["toolUseId"], result["status"]) == ("T1", "error")
-    assert "JSON" in result_text(result)
-    assert model.requests[1].messages[1]["content"] == [{"toolUse": {"toolUseId": "T1", "name": "purge", "input": {}}}]
-    assert_valid_history(agent.messages)
-
-
-@pytest.mark.parametrize("raw", ["", " ", "   ", "\n"])
-def test_blank_arguments_are_an_empty_object(ask, make_agent, purge, purged, raw):
-    """Scenario A5."""
-    agent, _ = make_agent([use("purge", raw), "ok"], tools=[purge])
-
-    ask(agent, "go")
-
-    assert purged == ["*"]
+from ropewalk_testing import use
 
 
 def test_two_broken_calls_get_two_error_results(ask, make_agent, purge, purged, tool_results):

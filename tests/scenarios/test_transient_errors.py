@@ -6,27 +6,10 @@ import pytest
 
 from ropewalk import ModelRetryStrategy
 from ropewalk.errors import ModelError
-from ropewalk.kits.aio.seam import Seam, use_seam
 from ropewalk_testing import assert_valid_history, turn
 
 CODES = ["throttling", "serviceUnavailable", "modelNotReady", "internalServer", "modelTimeout", "modelStreamError"]
 SPELLINGS = [spelling for code in CODES for spelling in (f"{code}Exception", f"{code[0].upper()}{code[1:]}Exception")]
-
-
-class Waits(Seam):
-    """Returns from every sleep at once, and remembers how long it would have been."""
-
-    def __init__(self):
-        self.seconds = []
-
-    async def sleep(self, seconds):
-        self.seconds.append(seconds)
-
-
-@pytest.fixture
-def waits():
-    with use_seam(Waits()) as seam:
-        yield seam.seconds
 
 
 def of_library(module, *names):

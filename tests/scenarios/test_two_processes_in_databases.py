@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from ropewalk import Agent, SQLSessionManager
@@ -21,17 +18,21 @@ from ropewalk_testing import ScriptedModel
 
 url, name, turns, most = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 conflicts = said = 0
-agent = None
+
+def opened():
+    answer = lambda request: "to " + request.messages[-1]["content"][-1]["text"]
+    manager = SQLSessionManager("shared", url)
+    return Agent(ScriptedModel(answer), callback_handler=None, session_manager=manager, plugins=["-window"])
+
+agent = opened()
+print("ready", flush=True)
+sys.stdin.readline()
 for _ in range(most):
     if said == turns:
         break
 
     try:
-        if agent is None:
-            answer = lambda request: "to " + request.messages[-1]["content"][-1]["text"]
-            manager = SQLSessionManager("shared", url)
-            agent = Agent(ScriptedModel(answer), callback_handler=None, session_manager=manager, plugins=["-window"])
-
+        agent = agent or opened()
         agent(f"{name} {said}")
         said += 1
     except SessionConflictError:  # the other one was quicker: read again what there is now
@@ -48,16 +49,11 @@ def url(tmp_path):
     return f"sqlite:///{tmp_path}/sessions.sqlite3"
 
 
-def test_two_processes_with_200_turns_each_lose_nothing_and_the_later_one_gets_conflicts(url):
-    command = [sys.executable, "-c", CHILD, url]
-    children = [
-        subprocess.Popen([*command, name, str(TURNS), str(MOST_ATTEMPTS)], stdout=subprocess.PIPE, text=True)
-        for name in ("x", "y")
-    ]
-    told = [child.communicate(timeout=240)[0].split() for child in children]
+def test_two_processes_with_200_turns_each_lose_nothing_and_the_later_one_gets_conflicts(url, race):
+    told = race(CHILD, *([url, name, str(TURNS), str(MOST_ATTEMPTS)] for name in ("x", "y")))
 
-    assert [child.returncode for child in children] == [0, 0]
     assert [int(said) for said, _ in told] == [TURNS, TURNS]
+    assert sum(int(conflicts) for _, conflicts in told) >= 1, "both began with an empty log"
     manager = SQLSessionManager("shared", url)
     agent = Agent(ScriptedModel([]), callback_handler=None, session_manager=manager, plugins=["-window"])
     texts = [block["text"] for message in agent.messages for block in message["content"]]
