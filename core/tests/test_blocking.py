@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
@@ -16,6 +18,7 @@ import pytest
 from kernel_fakes import FakeModel, FakeTool, make_plugin, parallel, results_of, use
 
 from ropewalk import Agent
+from ropewalk.kits.aio.blocking import _Call, held_here, run_blocking
 
 
 def nested(depth, width=1):
@@ -101,6 +104,7 @@ import asyncio, os, signal, sys, threading, time
 sys.path.insert(0, {tests!r})
 from kernel_fakes import *
 from ropewalk import Agent
+from ropewalk.kits.aio.blocking import _Call
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started with it ignored
 is_ready = threading.Event()
@@ -237,3 +241,55 @@ def test_worker_threads_are_reused():
         Agent(model=FakeModel(use("t"), "x"), tools=[FakeTool("t", lambda call: "ok")])("go")
 
     assert threading.active_count() <= before + 3
+
+
+def test_the_error_of_a_call_that_nobody_waits_for_any_more_leads_to_nothing():
+    class MarkedError(Exception):
+        pass
+
+    async def fail():
+        raise MarkedError
+
+    gone = []
+
+    async def settled():
+        call = _Call()
+        await call.settle(fail())
+        gone.append(weakref.ref(call.error))
+
+    gc.collect()
+    gc.disable()
+    try:
+        asyncio.run(settled())
+        assert gone[0]() is None
+    finally:
+        gc.enable()
+
+
+async def test_a_synchronous_call_tells_what_is_called_which_loops_it_holds():
+    here = asyncio.get_running_loop()
+
+    async def look():
+        later = asyncio.create_task(look_later())
+        return held_here(), run_blocking(look_further, lambda: None), later
+
+    async def look_further():
+        return held_here(), asyncio.get_running_loop()
+
+    async def look_later():
+        await asyncio.to_thread(over.wait, 5)
+        return held_here()
+
+    over = threading.Event()
+    assert held_here() == []
+    held, (further, _), later = run_blocking(look, lambda: None)
+
+    over.set()
+    assert held == [here]
+    assert further == [here, later.get_loop()]
+    assert held_here() == []
+    assert await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_result(later), later.get_loop())) == []
+
+
+async def _result(task):
+    return await task

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from kernel_fakes import FakeModel, FakeTool, use
 
-from ropewalk import Agent, MissingPluginError
+from ropewalk import Agent, MissingPluginError, hookimpl
 from ropewalk.kits.hooks.call_options import OWNED
 
 
@@ -41,3 +41,23 @@ def test_an_option_whose_plugin_is_missing_says_what_to_install(option, monkeypa
 
 def test_an_option_that_is_none_is_not_given():
     assert str(Agent(model=FakeModel("fine"))("go", limits=None)) == "fine\n"
+
+
+def test_an_option_goes_to_whichever_of_its_owners_is_active(monkeypatch):
+    """Another plugin that owns it too, and is not in this agent, is no reason to refuse it."""
+    seen = []
+
+    class Mine:
+        name = "limits"
+
+        @hookimpl
+        async def around_invocation(self, invocation, call_next):
+            seen.append(invocation.options)
+            return await call_next(invocation)
+
+    monkeypatch.setattr("ropewalk.kits.hooks.call_options.owners_of", lambda name: ("a-limits", "limits"))
+    monkeypatch.setattr("ropewalk.kits.hooks.call_options.require_owner", lambda name, wanted: "a-limits")
+
+    Agent(model=FakeModel("fine"), plugins=["-limits", Mine()])("go", limits={"turns": 1})
+
+    assert len(seen) == 1

@@ -762,3 +762,55 @@ def test_the_signal_is_set_for_whoever_asks_late():
 
     assert early.is_set()
     assert cancellation.signal is early
+
+
+@pytest.mark.parametrize("way", ["aside", "sheltered"])
+async def test_a_cancel_from_outside_that_came_while_interruptions_were_forbidden_is_not_claimed_afterwards(way):
+    task = asyncio.current_task()
+    cancellation = Cancellation(asyncio.get_running_loop())
+    cancellation.park(task)
+
+    async def cancelled_from_outside():
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.sleep(1)
+
+    if way == "aside":
+        parked = cancellation.put_aside(task)
+        await cancelled_from_outside()
+        cancellation.take_back(task, parked=parked)
+    else:
+        with cancellation.sheltered():
+            await cancelled_from_outside()
+
+    cancellation.request()  # while the caller's cancellation is on its way out
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.sleep(1)
+
+    assert not cancellation.claim()
+    assert task.uncancel() == 0
+
+
+async def test_without_a_task_the_current_one_is_meant_and_where_there_is_none_nothing_happens():
+    cancellation = Cancellation(asyncio.get_running_loop())
+    assert cancellation.park()
+    assert cancellation.is_parked(asyncio.current_task())
+    assert cancellation.put_aside()
+    assert not cancellation.is_parked(asyncio.current_task())
+    cancellation.take_back(parked=True)
+    assert cancellation.is_parked(asyncio.current_task())
+    cancellation.unpark()
+    assert not cancellation.is_parked(asyncio.current_task())
+
+    done = asyncio.Event()
+    seen = []
+
+    def outside_of_tasks():
+        seen.extend([cancellation.park(), cancellation.put_aside(), cancellation.take_back(parked=False)])
+        cancellation.unpark()
+        with cancellation.sheltered():
+            done.set()
+
+    asyncio.get_running_loop().call_soon(outside_of_tasks)
+    await asyncio.wait_for(done.wait(), 5)
+    assert seen == [False, False, None]

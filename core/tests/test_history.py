@@ -327,3 +327,13 @@ def test_edits_are_recorded_as_one_splice_of_the_caller():
     assert record.kind == "history_spliced"
     assert record.data["plugin"] == "caller"
     assert (record.data["at"], record.data["gone"], record.data["messages"]) == (2, 1, [user("d")])
+
+
+def test_a_run_that_is_refused_leaves_no_journal_behind():
+    history = History()
+    history.messages.append("no message")
+
+    with pytest.raises(HistoryError):
+        history.begin_run(Journal("run", unwritten))
+
+    assert history.journal is None

@@ -13,6 +13,7 @@ import pytest
 
 from ropewalk import Agent, Denied, current_run, hookimpl, tool
 from ropewalk.errors import ConcurrencyException, ModelError
+from ropewalk.kits.aio.blocking import run_blocking
 from ropewalk.kits.snapshot import Snapshot
 from ropewalk_concurrency import ConcurrencyPlugin, ConcurrentInvocationMode, IdempotencyAbortedError
 from ropewalk_concurrency.book import Book
@@ -670,3 +671,18 @@ def test_a_run_with_a_token_that_waits_goes_on_without_one_in_another_process():
     result = second([{"interruptResponse": {"interruptId": question.id, "response": "yes"}}])
 
     assert (str(result), second.suspension) == ("done\n", None)
+
+
+async def test_a_call_whose_loop_stands_still_until_its_repetition_is_over_is_not_waited_for(silent_agent):
+    """A synchronous callback, or a cell of a notebook, repeats a call that is under way in its own event loop."""
+    agent = silent_agent()
+    task = asyncio.create_task(agent.invoke_async("go", idempotency_token="t"))
+    await agent.model.wait_stalled()
+
+    with pytest.raises(ConcurrencyException):
+        run_blocking(lambda: asyncio.wait_for(agent.invoke_async("go", idempotency_token="t"), 5), lambda: None)
+
+    repeated = asyncio.create_task(agent.invoke_async("go", idempotency_token="t"))
+    await asyncio.sleep(0)
+    agent.model.release()
+    assert (await repeated) is (await task)

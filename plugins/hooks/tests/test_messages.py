@@ -40,6 +40,23 @@ def test_messages_that_were_there_before_are_not_told_of(following):
     assert told == ["new question", "new answer"]
 
 
+def test_what_a_callback_writes_to_a_message_stays_its_own(make_agent):
+    agent = make_agent(use("echo", {"value": 1}, id="T1"), "answer", messages=OLD)
+    told = []
+
+    def write(event):
+        told.append(event.message)
+        event.message["content"][0].clear()
+        event.message["content"].append({"text": "changed"})
+
+    agent.add_hook(write, MessageAddedEvent)
+    result = agent("question")
+
+    assert len(told) == 4
+    assert "changed" not in f"{list(agent.messages)} {agent.model.requests} {result}"
+    assert texts(agent.messages[-1]) == "answer"
+
+
 def test_no_prompt_is_no_message(following):
     agent, told = following("answer", messages=OLD[:1])
     agent()

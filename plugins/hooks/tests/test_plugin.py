@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 from weakref import ref
 
 import pytest
 
-from ropewalk import MissingPluginError
+from ropewalk import MissingPluginError, ModelError, hookimpl
 from ropewalk_hooks import (
     AfterInvocationEvent,
+    AfterModelCallEvent,
     AfterToolCallEvent,
     AgentInitializedEvent,
     BeforeModelCallEvent,
@@ -159,3 +161,59 @@ async def test_two_agents_that_run_at_once_have_their_own_events(make_agent):
     await asyncio.gather(*(agent.invoke_async("Hi.") for agent in agents))
 
     assert sorted(seen) == [("one", "one"), ("one", "one"), ("two", "two"), ("two", "two")]
+
+
+@pytest.fixture
+def _no_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def _fail(kind):
+    raise kind("down")
+
+
+@pytest.mark.usefixtures("_no_collector")
+@pytest.mark.parametrize("kind", [RuntimeError, SystemExit, asyncio.CancelledError])
+@pytest.mark.parametrize("where", ["model", "tool", "callback"])
+async def test_an_agent_is_freed_at_once_after_an_error_that_callbacks_were_told_of(make_agent, where, kind):
+    class Failing:
+        name = "failing"
+
+        @hookimpl
+        async def around_model_call(self, request, call_next):
+            return _fail(kind) if where == "model" else await call_next(request)
+
+        @hookimpl
+        async def around_tool_call(self, call, call_next):
+            return _fail(kind) if where == "tool" else await call_next(call)
+
+    agent = make_agent(use("add", {"a": 1, "b": 2}), "3", plugins=[Failing()], callback_handler=None)
+    for event_type in (AfterModelCallEvent, AfterToolCallEvent):
+        agent.add_hook(lambda event: _fail(kind) if where == "callback" else None, event_type)
+
+    with contextlib.suppress(kind):  # not pytest.raises, which keeps the error
+        pytest.fail(str(await agent.invoke_async("go")))
+
+    gone = ref(agent)
+    del agent
+    await asyncio.sleep(0)
+    assert gone() is None
+
+
+@pytest.mark.usefixtures("_no_collector")
+async def test_an_agent_is_freed_at_once_after_a_repetition_that_a_callback_asked_for(make_agent):
+    def again(event):
+        event.retry = event.exception is not None
+
+    agent = make_agent(lambda request: ModelError("down"), "up", retry_strategy=None, callback_handler=None)
+    agent.add_hook(again, AfterModelCallEvent)
+
+    assert str(await agent.invoke_async("go")) == "up\n"
+
+    gone = ref(agent)
+    del agent
+    await asyncio.sleep(0)
+    assert gone() is None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import threading
+import weakref
 
 import pytest
 
 from ropewalk_interventions import HandlerAnswerError, HandlerTimeoutError, InterventionError, Proceed, Transform
-from ropewalk_testing import assert_valid_history
+from ropewalk_testing import ScriptedModel, assert_valid_history, turn
 
 BEFORE = ["before_invocation", "before_model_call", "before_tool_call"]
 MOMENTS = [*BEFORE, "after_model_call", "after_tool_call"]
@@ -172,3 +174,38 @@ async def test_handlers_with_a_time_limit_may_be_plain_or_async(make_agent, hand
     await agent.invoke_async("go")
 
     assert danger.ran == [{"path": "x"}]
+
+
+async def test_a_handler_with_a_time_limit_that_exits_takes_no_other_run_along(make_agent, handler):
+    def leave(event):
+        raise SystemExit(3)
+
+    stalled = ScriptedModel([turn("fine", stall=True)])
+    other = make_agent(turns=stalled)
+    task = asyncio.create_task(other.invoke_async("go"))
+    await stalled.wait_stalled()
+
+    with pytest.raises(SystemExit):
+        await make_agent(handler(time_limit=30, before_tool_call=leave)).invoke_async("go")
+
+    stalled.release()
+    assert (await task).stop_reason == "end_turn"
+
+
+async def test_an_agent_is_freed_at_once_after_a_handler_with_a_time_limit_has_failed(make_agent, handler):
+    async def fail(event):
+        raise ValueError("no")
+
+    agent = make_agent(handler(time_limit=30, before_tool_call=fail))
+    gc.collect()
+    gc.disable()
+    try:
+        with pytest.raises(ValueError, match="no"):
+            await agent.invoke_async("go")
+
+        gone = weakref.ref(agent)
+        del agent
+        await asyncio.sleep(0)
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -15,6 +15,7 @@ from ropewalk import (
     ModelThrottledException,
     Refuse,
     StructuredOutputException,
+    current_run,
     hookimpl,
     tool,
 )
@@ -282,3 +283,45 @@ async def test_edits_of_the_messages_that_wait_are_read_too(make_agent, pair):
 def test_both_methods_have_an_owner():
     owners = discovery.registry().owners
     assert owners["structured_output"] == owners["structured_output_async"] == ("structured",)
+
+
+# -- hooks -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inside", [False, True])
+async def test_hooks_find_the_run_of_the_question_also_inside_a_tool_of_another_agent(make_agent, pair, inside):
+    seen = []
+
+    class Looking:
+        name = "looking"
+
+        @hookimpl
+        async def around_invocation(self, invocation, call_next):
+            seen.append(current_run().agent)
+            return await call_next(invocation)
+
+        @hookimpl
+        async def around_model_call(self, request, call_next):
+            seen.append(current_run().agent)
+            return await call_next(request)
+
+    agent, _ = make_agent([use("P", BAD), use("P", GOOD)], plugins=[Looking()])
+
+    @tool
+    async def fill() -> str:
+        """Fills."""
+        filled = await agent.structured_output_async(pair, "one x")
+        seen.append(current_run().agent)
+        return str(filled.n)
+
+    if inside:
+        caller, _ = make_agent([use("fill"), "done"], tools=[fill])
+        await caller.invoke_async("go")
+        assert seen.pop() is caller
+    else:
+        await agent.structured_output_async(pair, "one x")
+        with pytest.raises(RuntimeError, match="no agent runs here"):
+            current_run()
+
+    assert len(seen) == 3
+    assert all(each is agent for each in seen)

@@ -503,3 +503,35 @@ def test_synchronous_callers_in_threads_share_one_kept_agent(make_agent, results
     assert [results_of(agent) for agent in agents] == [[("success", "found")] * 2] * 4
     assert len(scout.messages) == 16
     assert not line_of(scout)._busy
+
+
+async def test_an_error_that_nobody_takes_any_more_leaves_nothing_behind(make_agent):
+    """The caller is cancelled at the very moment at which its sub-agent fails."""
+    failing = asyncio.Event()
+
+    async def fail(request):
+        failing.set()
+        return RuntimeError("down")
+
+    scout = make_agent([fail], name="scout")
+    agent = make_agent([ask(), "done"], tools=[scout.as_tool(preserve_context=True)])
+    gc.collect()
+    gc.disable()
+    try:
+        task = asyncio.create_task(agent.invoke_async("go"))
+        await failing.wait()
+        for _ in range(3):
+            task.cancel()
+            await asyncio.sleep(0)
+
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+        gone = weakref.ref(scout)
+        del agent, scout, task
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -7,6 +7,7 @@ import weakref
 
 import pytest
 
+from ropewalk.kits.aio.blocking import run_blocking
 from ropewalk_subagents import line
 from ropewalk_subagents.line import WouldNeverEndError, line_of
 
@@ -151,3 +152,30 @@ def test_a_line_goes_with_its_agent(make_agent):
     gc.collect()
 
     assert gone() is None
+
+
+@pytest.mark.parametrize("first", ["has the turn", "waits"])
+async def test_a_call_whose_loop_stands_still_until_this_one_is_over_is_not_waited_for(agent, first):
+    """A synchronous callback calls an agent that calls the sub-agent, which is busy in the callback's event loop."""
+
+    async def take():
+        async with line_of(agent).turn(agent, ()):
+            return "had it"
+
+    def hold_the_loop():
+        return run_blocking(lambda: asyncio.wait_for(take(), 5), lambda: None)
+
+    if first == "waits":
+        async with line_of(agent).turn(agent, ()):
+            waiting = asyncio.create_task(take())
+            await asyncio.sleep(0)
+            with pytest.raises(WouldNeverEndError):
+                hold_the_loop()
+
+        assert await waiting == "had it"
+    else:
+        async with line_of(agent).turn(agent, ()):
+            with pytest.raises(WouldNeverEndError):
+                hold_the_loop()
+
+    assert hold_the_loop() == "had it"

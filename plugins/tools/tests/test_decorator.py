@@ -89,7 +89,23 @@ async def test_a_given_schema_is_shown_and_the_signature_checks(given, failed):
     assert "- a:" in await failed(double, a="x")
 
 
-@pytest.mark.parametrize("given", [{"type": "string"}, [], "x", {"json": 1}])
+def test_a_given_schema_is_copied_and_made_json():
+    given = {"type": "object", "required": ("a",), "properties": {"a": {"type": "number", "maximum": float("inf")}}}
+
+    @tool(inputSchema=given)
+    def double(a: float) -> float:
+        return 2 * a
+
+    given["properties"]["b"] = {}
+
+    assert double.tool_spec["inputSchema"]["json"] == {
+        "type": "object",
+        "required": ["a"],
+        "properties": {"a": {"type": "number"}},
+    }
+
+
+@pytest.mark.parametrize("given", [{"type": "string"}, [], "x", {"json": 1}, {"type": "object", "properties": [1]}])
 def test_a_schema_of_no_object_is_refused(given):
     with pytest.raises(ToolDefinitionError, match="tool 'double': inputSchema is no JSON schema"):
 

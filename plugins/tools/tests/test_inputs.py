@@ -280,3 +280,57 @@ def test_a_default_is_shown_as_it_is():
 
 def test_the_schema_is_json():
     assert json.loads(json.dumps(takes.tool_spec)) == takes.tool_spec
+
+
+def test_bounds_and_defaults_that_no_json_has_are_left_out():
+    @tool
+    def limit(
+        rate: Annotated[float, Field(ge=0, lt=float("inf"))] = float("inf"),
+        share: float = float("nan"),
+        marks: Annotated[tuple[float, ...], Field(max_length=3)] = (float("-inf"),),
+    ) -> None: ...
+
+    schema = limit.tool_spec["inputSchema"]["json"]
+
+    assert json.loads(json.dumps(schema, allow_nan=False)) == schema
+    assert schema["properties"]["rate"] == {"type": "number", "minimum": 0, "description": "Parameter rate"}
+    assert "default" not in schema["properties"]["share"]
+
+
+async def test_a_default_that_no_json_has_is_still_the_default(said):
+    @tool
+    def limit(rate: float = float("inf")) -> str:
+        return f"{rate}"
+
+    assert await said(limit) == "inf"
+
+
+async def test_what_a_function_writes_to_its_arguments_does_not_show_in_the_input(invoke):
+    @tool
+    def change(plain: dict, anything: Any, items: list[Any]) -> None:
+        plain["a"]["b"] = "changed"
+        anything["a"].append("changed")
+        items[0]["a"] = "changed"
+
+    given = {"plain": {"a": {"b": 1}}, "anything": {"a": [1]}, "items": [{"a": 1}]}
+    before = json.dumps(given)
+    assert (await invoke(change, **given))["status"] == "success"
+
+    assert json.dumps(given) == before
+
+
+async def test_objects_that_a_direct_call_gives_arrive_as_they_are(invoke):
+    arrived = []
+
+    @tool
+    def keep(items: Any) -> None:
+        arrived.append(items)
+
+    thing = object()
+    given = [{"thing": thing}]
+    given.append(given)
+    assert (await invoke(keep, items=given))["status"] == "success"
+
+    assert arrived[0] is not given
+    assert arrived[0][0]["thing"] is thing
+    assert arrived[0][1] is arrived[0]

@@ -165,3 +165,14 @@ def test_an_agent_uses_it(folder):
 
     assert agent.messages[1]["content"][0]["toolUse"]["input"] == {"city": "Rome"}
     assert agent.messages[2]["content"][0]["toolResult"]["content"] == [{"text": "sun in Rome"}]
+
+
+def test_a_schema_of_a_module_is_made_json(folder):
+    schema = '{"type": "object", "required": ("a",), "properties": {"a": {"maximum": 1e999, "enum": (1, 2)}}}'
+    (folder / "x.py").write_text(f'TOOL_SPEC = {{"name": "x", "inputSchema": {schema}}}\ndef x(tool): return "x"\n')
+
+    assert provide("x.py").tool_spec["inputSchema"]["json"] == {
+        "type": "object",
+        "required": ["a"],
+        "properties": {"a": {"enum": [1, 2]}},
+    }

@@ -137,6 +137,14 @@ async def test_a_malformed_tool_result_is_an_error_result_that_says_where(conten
     assert problem in await failed(returning({"status": "success", "content": content}))
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+async def test_an_integer_that_python_refuses_to_print_is_a_result_all_the_same(sign, said):
+    number = sign * (1 << 20_000)
+
+    assert await said(returning(number)) == hex(number)
+    assert await said(returning(sign * 10**400)) == str(sign * 10**400)
+
+
 async def test_an_error_whose_text_cannot_be_read_is_an_error_result(failed):
     class MuteError(Exception):
         def __str__(self) -> str:

@@ -39,7 +39,7 @@ class ToolRegistry:
             ToolDefinitionError: A tool's spec cannot be made or has not the shape of one.
         """
         if self._specs is None:
-            self._specs = tuple(_checked_spec(tool) for tool in self._by_name.values())
+            self._specs = tuple(_checked_spec(name, tool) for name, tool in self._by_name.items())
 
         return self._specs
 
@@ -95,7 +95,8 @@ def is_tool(value: object) -> bool:
     return not isinstance(value, type) and hasattr(value, "tool_name") and callable(getattr(value, "invoke", None))
 
 
-def _checked_spec(tool: Tool) -> ToolSpec:
+def _checked_spec(name: str, tool: Tool) -> ToolSpec:
+    """The spec under the name that the tool is registered by: what a model is told is what is found."""
     spec = tool.tool_spec
     schema = spec.get("inputSchema") if isinstance(spec, dict) else None
     if (
@@ -104,8 +105,8 @@ def _checked_spec(tool: Tool) -> ToolSpec:
         or not isinstance(spec.get("description"), str)
     ):
         raise ToolDefinitionError(
-            f"tool {tool.tool_name!r} has a spec of the wrong shape: "
+            f"tool {name!r} has a spec of the wrong shape: "
             'use {"name", "description", "inputSchema": {"json": {...}}}'
         )
 
-    return spec if spec.get("name") == tool.tool_name else {**spec, "name": tool.tool_name}
+    return spec if spec.get("name") == name else {**spec, "name": name}

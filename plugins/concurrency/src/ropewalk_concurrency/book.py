@@ -116,7 +116,7 @@ class Book:
         for run in runs_of(agent):
             given = run.options.given.get("idempotency_token")
             if given is not None and same(given, token):
-                flight = Flight(given, run.id, started=False)
+                flight = Flight(given, run.id, run.cancellation.loop, started=False)
                 self._flights.append(flight)
                 return flight
 

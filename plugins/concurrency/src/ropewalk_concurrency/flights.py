@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Any, Final, TypeAlias
 
 from ropewalk import AgentResult
+from ropewalk.kits.aio.blocking import held_here
 from ropewalk.kits.aio.seam import current_seam
 from ropewalk_concurrency.errors import IdempotencyAbortedError
 
@@ -30,14 +31,18 @@ class Flight:
         failure: What it came to instead; a text, since an error would keep its frames and the agent alive.
         ended: When, on the clock of runs.
         waits_for: The flights that code within this call waits for.
+        loop: Where it runs; None once it has ended.
     """
 
-    __slots__ = ("call", "ended", "failure", "result", "seats", "started", "token", "waits_for")
+    __slots__ = ("call", "ended", "failure", "loop", "result", "seats", "started", "token", "waits_for")
 
-    def __init__(self, token: Any, call: str, *, started: bool = True) -> None:
+    def __init__(
+        self, token: Any, call: str, loop: asyncio.AbstractEventLoop | None = None, *, started: bool = True
+    ) -> None:
         self.token = token
         self.call = call
         self.started = started
+        self.loop = loop
         self.result: AgentResult | None = None
         self.failure: str | None = None
         self.ended: float | None = None
@@ -47,6 +52,7 @@ class Flight:
     def end(self, outcome: Outcome) -> None:
         """Notes the end, and hands it to those who wait."""
         self.ended = current_seam().monotonic()
+        self.loop = None
         if isinstance(outcome, AgentResult):
             self.result = outcome
         else:
@@ -86,14 +92,15 @@ class Seat:
             alive: Whether the call is under way. Asked as long as it has not started.
 
         Returns:
-            The result; None when the call waits, itself or through others, for the very caller.
+            The result; None when the call waits, itself or through others, for the very caller, also for the event
+            loop that the caller holds.
 
         Raises:
             IdempotencyAbortedError: The call was aborted.
             Exception: What it raised.
         """
         here = _inside.get()
-        if not _begin_wait(here, self.flight):
+        if self.flight.loop in held_here() or not _begin_wait(here, self.flight):
             return None
 
         try:

@@ -42,6 +42,7 @@ class TokenKeeper:
         if isinstance(flight, AgentResult):
             return flight
 
+        flight.loop = current_run().cancellation.loop
         try:
             with Inside(flight):
                 result = await call_next(invocation)

@@ -104,17 +104,22 @@ class Batch:
         errors, self._errors = self._errors, {}  # what is raised must not lead back to itself
         error = _chosen(errors, self._cancelled)
         self._cancelled = None
-        for index in sorted(errors):
-            other = errors[index]
-            if other is not error and not isinstance(other, asyncio.CancelledError):
-                use = self._calls[index].tool_use
-                shown = f"{type(other).__name__}: {other}".removesuffix(": ")
-                error.add_note(f"the call {use['toolUseId']!r} of {use['name']!r} in the same message raised {shown}")
+        notes = [self._note(index, errors[index]) for index in sorted(errors) if errors[index] is not error]
+        for note in filter(None, notes):
+            error.add_note(note)
 
         try:
             raise error
         finally:
             del error, errors
+
+    def _note(self, index: int, other: BaseException) -> str | None:
+        """What is told of an error that gives way to another one."""
+        if isinstance(other, asyncio.CancelledError):
+            return None
+
+        use, shown = self._calls[index].tool_use, f"{type(other).__name__}: {other}".removesuffix(": ")
+        return f"the call {use['toolUseId']!r} of {use['name']!r} in the same message raised {shown}"
 
 
 def _chosen(errors: dict[int, BaseException], cancelled: asyncio.CancelledError | None) -> BaseException:

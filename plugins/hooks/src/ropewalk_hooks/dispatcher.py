@@ -10,6 +10,7 @@ from weakref import ref
 
 from ropewalk import current_run, hookimpl
 from ropewalk.errors import InvalidPromptError
+from ropewalk.kits.calls.copies import plain_copy
 from ropewalk.kits.calls.invocation import Denied, Invocation
 from ropewalk.kits.calls.outcomes import ModelOutcome, Retry, ToolsOutcome
 from ropewalk.kits.events import MessageAdded
@@ -143,9 +144,12 @@ class DispatchPlugin:
             raise
         except BaseException as error:
             failed = AfterModelCallEvent(agent, state, exception=error)
-            await self.registry.clean_up(failed, error)
-            if failed.retry and isinstance(error, Exception):
-                return Retry(f"a hook asked for it after {type(error).__name__}: {error}")
+            try:
+                await self.registry.clean_up(failed, error)
+                if failed.retry and isinstance(error, Exception):
+                    return Retry(f"a hook asked for it after {type(error).__name__}: {error}")
+            finally:
+                del failed  # or the error's own frame would refer to it
 
             raise
 
@@ -219,17 +223,18 @@ class DispatchPlugin:
                 unseen.saw(event.message)
 
             if self.registry.has_callbacks(MessageAddedEvent):
-                await self._tell(MessageAddedEvent(agent, event.message))
+                await self._tell(agent, event.message)
 
     async def _tell_of_messages(self, agent: Agent, request: Sequence[Message]) -> None:
         """Tells of what came in another way: the input, and what plugins have the user say."""
         unseen = unseen_of(agent)
         for message in unseen.take(request) if unseen is not None else ():
-            await self._tell(MessageAddedEvent(agent, message))
+            await self._tell(agent, message)
 
-    async def _tell(self, event: MessageAddedEvent) -> None:
+    async def _tell(self, agent: Agent, message: Message) -> None:
+        """Tells of a copy: what a callback wrote to the history's own message no gate would see, and no log."""
         try:
-            await self.registry.invoke_callbacks_async(event)
+            await self.registry.invoke_callbacks_async(MessageAddedEvent(agent, plain_copy(message)))
         except Suspend as suspend:
             raise HookError(
                 f"a callback for MessageAddedEvent asks {suspend!s}, and what has happened cannot wait for an answer: "

@@ -267,17 +267,20 @@ async def _call_asking(entry: Entry, event: HookEvent, questions: _Questions) ->
 
 def _raise(errors: list[Exception], halted: BaseException | None, event: HookEvent) -> None:
     name = type(event).__name__
-    if halted is not None:
-        for each in errors:
-            logger.error("an error of a callback for %s gives way to %r", name, halted, exc_info=each)
+    try:
+        if halted is not None:
+            while errors:
+                logger.error("an error of a callback for %s gives way to %r", name, halted, exc_info=errors.pop(0))
 
-        raise halted
+            raise halted
 
-    if len(errors) == 1:
-        raise errors[0]
+        if len(errors) == 1:
+            raise errors[0]
 
-    if errors:
-        raise ExceptionGroup(f"{len(errors)} callbacks for {name} failed", errors)
+        if errors:
+            raise ExceptionGroup(f"{len(errors)} callbacks for {name} failed", errors)
+    finally:
+        del errors, halted  # as above
 
 
 def _note(error: Exception, entry: Entry, event: HookEvent) -> None:

@@ -72,7 +72,11 @@ async def _attempt(
         failed = error_result(use_id, f"Error: {type(error).__name__} - {error}")
         seconds = now() - began
         event = AfterToolCallEvent(agent, call.tool, call.tool_use, state, failed, exception=error, duration=seconds)
-        await registry.clean_up(event, error)
+        try:
+            await registry.clean_up(event, error)
+        finally:
+            del event  # or the error's own frame would refer to it
+
         raise
 
     seconds = now() - began

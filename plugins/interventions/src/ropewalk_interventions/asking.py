@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ropewalk.kits.aio.deadlines import LATE, within
 from ropewalk.kits.aio.threads import in_thread
 from ropewalk.kits.calls.verdicts import Moment
 from ropewalk_interventions.actions import Action, Confirm, Deny, Guide, Proceed, Transform
@@ -85,20 +85,14 @@ async def _within_limit(handler: InterventionHandler, where: str, body: Callable
         return await answer if inspect.isawaitable(answer) else answer
 
     # A task of its own, and a thread for what is not async: whoever never returns is left behind.
-    task = asyncio.ensure_future(called(body, *given))
-    try:
-        done, _ = await asyncio.wait({task}, timeout=limit)
-    finally:
-        if not task.done():
-            task.cancel()
-
-    if not done:
+    answer = await within(limit, called(body, *given))
+    if answer is LATE:
         raise HandlerTimeoutError(
             f"{where} of the intervention handler {handler.name!r} did not answer within {limit:g} s: "
             "make it faster, or raise its time_limit"
         )
 
-    return task.result()
+    return answer
 
 
 async def called(body: Callable[..., Any], *given: Any) -> Any:

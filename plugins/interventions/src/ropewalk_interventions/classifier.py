@@ -27,7 +27,7 @@ async def model_says(event: BeforeToolCallEvent, rules: str | None) -> bool | No
     run = current_run()
     tool = event.selected_tool
     shown = {
-        "tool": event.tool_use["name"],
+        "tool": event.tool_use["name"] if tool is None else tool.tool_name,
         "description": None if tool is None else tool.tool_spec.get("description"),
         "input": event.tool_use["input"],
     }

@@ -96,14 +96,15 @@ class HumanInTheLoop(InterventionHandler):
         """Proceeds with what needs no human, and asks about everything else."""
         once = getattr(event, "once", at_once)
         if not getattr(event, "answered", False):  # what was asked is not decided anew
-            tool = event.tool_use["name"]
-            if self._allows(tool):
+            tool = name_of(event)
+            excepted = not self._listed.isdisjoint((f"!{tool}", f"!{event.tool_use['name']}"))
+            if not excepted and ("*" in self._listed or tool in self._listed):
                 return Proceed("allowed")
 
             if self._trusts and tool in self._trusted(event.agent):
                 return Proceed("trusted")
 
-            if f"!{tool}" not in self._listed and self._classifier not in (None, False):
+            if not excepted and self._classifier not in (None, False):
                 needed = await once("classifier", partial(self._needs_human, event))
                 if needed is False:
                     return Proceed("the classifier needs no human")
@@ -115,9 +116,6 @@ class HumanInTheLoop(InterventionHandler):
 
         response = await once("answer", partial(self._answer, prompt))
         return Confirm(prompt, False if response is None else response, evaluate)
-
-    def _allows(self, tool: str) -> bool:
-        return f"!{tool}" not in self._listed and ("*" in self._listed or tool in self._listed)
 
     async def _needs_human(self, event: BeforeToolCallEvent) -> bool:
         """What the classifier says; True when it says nothing clear."""
@@ -141,7 +139,7 @@ class HumanInTheLoop(InterventionHandler):
 
     async def _approves(self, event: BeforeToolCallEvent, response: Any) -> bool:
         if self._trusts and await at_once("", partial(self._evaluate_trust, response)):
-            self._trust(event.agent, event.tool_use["name"])
+            self._trust(event.agent, name_of(event))
             return True
 
         return bool(await at_once("", partial(self._evaluate, response)))
@@ -159,8 +157,16 @@ class HumanInTheLoop(InterventionHandler):
             cell.set("trusted", {**cell.get("trusted", {}), self.name: [*known, tool]})
 
 
+def name_of(event: BeforeToolCallEvent) -> str:
+    """The name of the tool that would run: a hook may have put it behind the name that the model uses."""
+    asked: str = event.tool_use["name"]
+    return asked if event.selected_tool is None else event.selected_tool.tool_name
+
+
 def question(event: BeforeToolCallEvent, *, trust: bool) -> str:
     """What a human is asked: the tool and its whole input, for nothing that runs may be hidden."""
     arguments = json.dumps(strict_json(event.tool_use["input"]), ensure_ascii=False)
     choices = "y/n, or t to trust the tool from now on" if trust else "y/n"
-    return f"Run the tool {event.tool_use['name']} with {arguments}? ({choices})"
+    tool, asked = name_of(event), event.tool_use["name"]
+    shown = tool if tool == asked else f"{tool}, in the place of {asked},"
+    return f"Run the tool {shown} with {arguments}? ({choices})"

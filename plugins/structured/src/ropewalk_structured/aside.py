@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+from weakref import ref
 
 from ropewalk import Refuse
 from ropewalk.errors import MaxTokensReachedException
@@ -17,7 +18,7 @@ from ropewalk.kits.result import AgentResult
 from ropewalk.loop.gates import denied
 from ropewalk.loop.model_step import call_model
 from ropewalk.loop.model_turn import model_turn
-from ropewalk.run import Run
+from ropewalk.run import Run, under_way
 from ropewalk_structured.engine import BESIDE, engine_of
 from ropewalk_structured.errors import StructuredOutputException
 from ropewalk_structured.prompt import prompt_of
@@ -68,10 +69,8 @@ async def fill(agent: Agent, engine: StructuredOutput, output_model: Any, prompt
     if not agent.claim(run):
         agent.join(run)
 
-    task = asyncio.current_task()
-    if task is not None:
-        run.cancellation.park(task)
-
+    token = under_way.set(ref(run))
+    run.cancellation.park()
     try:
         return await _asked(run, Invocation(messages, run.options), target, engine.max_attempts)
     except asyncio.CancelledError:
@@ -80,10 +79,9 @@ async def fill(agent: Agent, engine: StructuredOutput, output_model: Any, prompt
 
         raise _cancelled(target) from None
     finally:
-        if task is not None:
-            run.cancellation.end()
-            run.cancellation.unpark(task)
-
+        under_way.reset(token)
+        run.cancellation.end()
+        run.cancellation.unpark()
         del run.model_chain
         agent.release(run)
 

@@ -73,6 +73,7 @@ async def _follow(child: Agent, prompt: AgentInput, call: ToolCall, end: list[Ag
         raise
     except BaseException as error:  # noqa: BLE001 - raised again in the caller's task
         end[:] = [error]
+        del end  # nobody takes the error when the caller was cancelled, and its own frame must not refer to it
 
 
 async def _wind_down(task: asyncio.Task[None], cancel: Callable[[], None]) -> None:

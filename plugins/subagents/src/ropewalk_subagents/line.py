@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
+from ropewalk.kits.aio.blocking import held_here
+
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
 
@@ -40,7 +42,7 @@ class Line:
     __slots__ = ("_busy", "_tickets")
 
     def __init__(self) -> None:
-        self._busy = False
+        self._busy: asyncio.AbstractEventLoop | None = None  # where the call is whose turn it is
         self._tickets: deque[_Ticket] = deque()
 
     @contextlib.asynccontextmanager
@@ -48,18 +50,18 @@ class Line:
         """Waits until the call is the first in the line, and leaves it at the end.
 
         Raises:
-            WouldNeverEndError: The agent waits for this call, itself or through others.
+            WouldNeverEndError: The agent waits for this call, itself or through others, or its event loop does.
         """
         ticket = _Ticket(callers, id(agent))
         with _guard:
-            if _never_ends(ticket):
+            if _never_ends(ticket) or self._stands_still():
                 raise WouldNeverEndError
 
-            if self._busy:
+            if self._busy is not None:
                 self._tickets.append(ticket)
                 _waiting.append(ticket)
             else:
-                self._busy = True
+                self._busy = ticket.loop
                 ticket.future.set_result(None)
 
         try:
@@ -93,9 +95,15 @@ class Line:
                 _waiting.remove(ticket)
                 with contextlib.suppress(RuntimeError):  # its loop is closed, and nobody waits any more
                     ticket.loop.call_soon_threadsafe(_call_up, ticket.future)
+                    self._busy = ticket.loop
                     return
 
-            self._busy = False
+            self._busy = None
+
+    def _stands_still(self) -> bool:
+        """Whether a call before is in an event loop that waits for this one, a synchronous callback's."""
+        held = held_here()
+        return bool(held) and any(loop in held for loop in (self._busy, *(each.loop for each in self._tickets)))
 
 
 def line_of(agent: Agent) -> Line:

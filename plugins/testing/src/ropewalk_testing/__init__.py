@@ -14,17 +14,33 @@ from ropewalk_testing.turns import Turn, reasoning, text, turn, use
 if TYPE_CHECKING:
     from ropewalk_testing.contract import PluginContract
     from ropewalk_testing.model_conformance import ModelConformance
+    from ropewalk_testing.roles import (
+        ContextConformance,
+        ExecutorConformance,
+        GuardConformance,
+        RetryConformance,
+        StorageConformance,
+        ToolConformance,
+        ToolProviderConformance,
+    )
     from ropewalk_testing.store_conformance import StoreConformance
 
 __all__ = [
+    "ContextConformance",
+    "ExecutorConformance",
+    "GuardConformance",
     "MemoryLogStore",
     "ModelConformance",
     "PluginContract",
+    "RetryConformance",
     "ScriptError",
     "ScriptExhausted",
     "ScriptedModel",
+    "StorageConformance",
     "StoreConformance",
     "TestingPlugin",
+    "ToolConformance",
+    "ToolProviderConformance",
     "Turn",
     "assert_valid_history",
     "reasoning",
@@ -34,7 +50,22 @@ __all__ = [
 ]
 
 
+_ROLES = (
+    "ContextConformance",
+    "ExecutorConformance",
+    "GuardConformance",
+    "RetryConformance",
+    "StorageConformance",
+    "ToolConformance",
+    "ToolProviderConformance",
+)
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROLES:
+        from ropewalk_testing import roles
+
+        return getattr(roles, name)
     if name == "PluginContract":  # the names that need pytest
         from ropewalk_testing.contract import PluginContract
 

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from ropewalk_testing.scripted import ScriptedModel
 
 pytest.register_assert_rewrite(
-    "ropewalk_testing.contract", "ropewalk_testing.model_conformance", "ropewalk_testing.store_conformance"
+    "ropewalk_testing.contract",
+    "ropewalk_testing.model_conformance",
+    "ropewalk_testing.roles",
+    "ropewalk_testing.store_conformance",
 )
 
 _FAILED: Final = pytest.StashKey[bool]()

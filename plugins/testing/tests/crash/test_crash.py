@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 import pytest
 
 from ropewalk import Record
-from ropewalk.kits.sessions import StoredLog
+from ropewalk.kits.sessions import SessionManager, StoredLog
 from ropewalk.kits.sessions.retention import Retention
 from ropewalk_testing import crash
 from ropewalk_testing.crash.judging import Case, known_of, problems
+from ropewalk_testing.crash.zygote import preload
 
 pytestmark = pytest.mark.long
 
@@ -251,3 +252,36 @@ def test_a_folded_log_knows_what_has_ended():
 
     assert known_of([folded]).ended == {"T1", "T2"}
     assert known_of(LOG).started == {"T2": ("pay", "irreversible")}
+
+
+# -- what it saves -------------------------------------------------------------------------------------------------
+
+
+def test_what_a_child_has_imported_is_imported_once_for_all(tmp_path, monkeypatch):
+    (tmp_path / "driver_17.py").write_text("loaded = True", encoding="utf-8")
+    (tmp_path / "broken_17.py").write_text("1 / 0", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        preload(["json", "broken_17", "no_such_module_17", "driver_17"])
+        assert sys.modules["driver_17"].loaded
+        assert "broken_17" not in sys.modules
+    finally:
+        sys.modules.pop("driver_17", None)
+
+
+async def test_the_log_is_read_once_before_a_run_goes_on(tmp_path):
+    class Counting(LineStore):
+        reads = 0
+
+        def read(self, key):
+            type(self).reads += 1
+            return super().read(key)
+
+    store = crash.KillingStore(Counting(tmp_path))
+    manager = SessionManager("s", store)
+    assert store.begun_with is None
+    agent = SMALL.agent(manager, crash.EffectJournal(tmp_path / "effects"))
+    assert store.begun_with == []
+    await agent.invoke_async(SMALL.prompts[0])
+    assert Counting.reads == 1
+    assert store.begun_with == []

@@ -19,7 +19,7 @@ from ropewalk.types import Effect, OnUnknown, ToolResult, ToolSpec
 from ropewalk_tools.bodies import kind_of, run_body
 from ropewalk_tools.context import ToolContext
 from ropewalk_tools.docstrings import split_docstring
-from ropewalk_tools.inputs import InputModel, problems_of
+from ropewalk_tools.inputs import InputModel, problems_of, strict_schema
 from ropewalk_tools.parameters import Parameters
 from ropewalk_tools.results import result_of, result_of_error
 
@@ -235,12 +235,16 @@ def _checked_schema(name: str, schema: Any) -> dict[str, Any] | None:
         return None
 
     inner = schema["json"] if isinstance(schema, dict) and set(schema) == {"json"} else schema
-    if not isinstance(inner, dict) or inner.get("type") != "object":
+    if (
+        not isinstance(inner, dict)
+        or inner.get("type") != "object"
+        or not isinstance(inner.get("properties", {}), dict)
+    ):
         raise ToolDefinitionError(
             f'tool {name!r}: inputSchema is no JSON schema of an object: give {{"type": "object", "properties": ...}}'
         )
 
-    return inner
+    return strict_schema(inner)
 
 
 def _one_of(value: Any, choices: tuple[str, ...], what: str) -> Any:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import math
 from typing import Annotated, Any, Final
 
 import pydantic
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticSerializationError
 
 from ropewalk.errors import ToolDefinitionError
+from ropewalk.kits.json_values import strict_json
 from ropewalk_tools.parameters import Parameters
 
 _CONFIG: Final = pydantic.ConfigDict(extra="ignore", protected_namespaces=())
 _MAPS_OF_SCHEMAS: Final = ("properties", "$defs", "patternProperties", "dependentSchemas")
+_BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _NO_SCHEMAS: Final = frozenset({"default", "const", "enum", "examples", "example"})
 
 
@@ -49,6 +53,9 @@ class InputModel:
         Raises:
             ValidationError: The input does not fit.
         """
+        if any(isinstance(item, dict | list) for item in value.values()):
+            value = _owned(value, {})  # the function may write to what it gets, and the history has the input too
+
         values = self._validate(value).__dict__
         if not self._names:
             return values  # type: ignore[no-any-return]
@@ -56,10 +63,47 @@ class InputModel:
         return {self._names.get(field, field): item for field, item in values.items()}
 
 
+def _owned(value: Any, known: dict[int, Any]) -> Any:
+    """The dicts and lists of an input as new ones; what a direct call has given besides stays what it is."""
+    if type(value) is not dict and type(value) is not list:
+        return value
+
+    if id(value) in known:
+        return known[id(value)]
+
+    fresh: Any = type(value)()
+    known[id(value)] = fresh
+    if isinstance(value, dict):
+        fresh.update({key: _owned(item, known) for key, item in value.items()})
+    else:
+        fresh.extend(_owned(item, known) for item in value)
+
+    return fresh
+
+
 def problems_of(error: pydantic.ValidationError) -> str:
     """What is wrong with an input, one line per field."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
     return "\n".join(f"- {'.'.join(map(str, detail['loc'])) or 'input'}: {detail['msg']}" for detail in details)
+
+
+def strict_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a JSON schema that is strict JSON. A bound that JSON has no number for (an infinity) is none."""
+    return strict_json(_bounded(schema))  # type: ignore[no-any-return]
+
+
+def _bounded(schema: Any) -> Any:
+    if isinstance(schema, list | tuple):
+        return [_bounded(item) for item in schema]
+
+    if not isinstance(schema, dict):
+        return schema
+
+    return {key: _bounded(value) for key, value in schema.items() if not (key in _BOUNDS and _is_endless(value))}
+
+
+def _is_endless(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _field_name(name: str, taken: dict[str, Any]) -> str:
@@ -133,13 +177,21 @@ class _Quiet(GenerateJsonSchema):
 
     ignored_warning_kinds = {"non-serializable-default", "skipped-choice"}  # noqa: RUF012 - as the base declares it
 
+    def encode_default(self, dflt: Any) -> Any:
+        """The default as JSON; what pydantic lets pass and JSON does not (NaN, infinities) is refused here."""
+        encoded = super().encode_default(dflt)
+        if strict_json(encoded) != encoded:
+            raise PydanticSerializationError("JSON has no such value")
+
+        return encoded
+
 
 def _schema(model: type[pydantic.BaseModel]) -> dict[str, Any]:
     schema = model.model_json_schema(schema_generator=_Quiet)
     _tidy(schema)
     schema.pop("description", None)
     schema.setdefault("properties", {})
-    return schema
+    return strict_schema(schema)
 
 
 def _tidy(schema: Any) -> None:

@@ -15,6 +15,7 @@ from ropewalk.tools import ToolCall
 from ropewalk.types import Effect, OnUnknown, ToolResult, ToolSpec
 from ropewalk_tools.bodies import kind_of, run_body
 from ropewalk_tools.context import ToolContext
+from ropewalk_tools.inputs import strict_schema
 from ropewalk_tools.results import result_of, result_of_error
 
 _ATTRIBUTE: Final = "TOOL_SPEC"
@@ -116,7 +117,7 @@ def _checked(spec: Any, where: str) -> ToolSpec:
     return {
         "name": given["name"],
         "description": str(given.get("description") or given["name"]),
-        "inputSchema": {"json": inner},
+        "inputSchema": {"json": strict_schema(inner)},
     }
 
 

@@ -13,6 +13,7 @@ from ropewalk.types import ToolResult, ToolResultContent
 
 _MEDIA: Final = ("image", "document", "video")
 _KEYS: Final = ("text", "json", *_MEDIA)
+_PRINTED: Final = 2_000  # bits of an integer that Python prints, whatever it is set to
 _STATUSES: Final = ("success", "error")
 _to_json: Final = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -29,7 +30,7 @@ def result_of(value: Any, tool_use_id: str) -> ToolResult:
     if isinstance(value, str):
         return _success(tool_use_id, {"text": clean_text(value)})
 
-    if type(value) is int:  # not bool; the encoder takes ten times as long
+    if type(value) is int and value.bit_length() < _PRINTED:  # not bool; the encoder takes ten times as long
         return _success(tool_use_id, {"text": str(value)})
 
     if isinstance(value, dict) and value.get("status") in _STATUSES and isinstance(value.get("content"), list):

@@ -13,6 +13,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
 from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
@@ -48,6 +49,23 @@ class _LoopThread:
                 )
 
 
+class _Hold:
+    """A synchronous call that holds the event loop which it was made in, until it is over."""
+
+    __slots__ = ("loop",)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop: asyncio.AbstractEventLoop | None = loop
+
+
+_holds: ContextVar[tuple[_Hold, ...]] = ContextVar("ropewalk_holds", default=())
+
+
+def held_here() -> list[asyncio.AbstractEventLoop]:
+    """The event loops that stand still until the code at hand is done: who waits for a run on one waits for ever."""
+    return [hold.loop for hold in _holds.get() if hold.loop is not None]
+
+
 class _Call(Generic[T]):
     """One synchronous call: where its end is left for the waiting thread."""
 
@@ -59,12 +77,14 @@ class _Call(Generic[T]):
         self.error: BaseException | None = None
 
     async def settle(self, work: Coroutine[Any, Any, T]) -> None:
+        done = self.done
         try:
             self.result = await work
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread; a task must not raise it
             self.error = error
         finally:
-            self.done.set()
+            del self  # nobody takes the error after ctrl-C, and its own frame must not refer to it
+            done.set()
 
 
 _loops: list[_LoopThread] = []
@@ -84,6 +104,10 @@ def run_blocking(start: Callable[[], Coroutine[Any, Any, T]], cancel: Callable[[
     here = threading.current_thread()
     own, target = _choose(here)
     context = contextvars.copy_context()
+    hold = _Hold(running) if (running := _running_loop()) is not None else None
+    if hold is not None:
+        context.run(_holds.set, (*_holds.get(), hold))
+
     call: _Call[T] = _Call()
     tasks: list[asyncio.Task[None]] = []  # the loop itself keeps only weak references
 
@@ -98,6 +122,9 @@ def run_blocking(start: Callable[[], Coroutine[Any, Any, T]], cancel: Callable[[
     finally:
         if own is not None:
             own.blocked -= 1
+
+        if hold is not None:
+            hold.loop = None
 
     error, call.error = call.error, None
     try:
@@ -125,6 +152,13 @@ def _hand_over(submit: Callable[[], object], call: _Call[Any], cancel: Callable[
         cancel()
         call.done.wait(_GRACE_SECONDS)
         raise
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _running_task() -> asyncio.Task[Any] | None:

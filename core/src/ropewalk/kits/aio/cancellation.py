@@ -24,7 +24,7 @@ class Cancellation:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.requested = False
         self.loop = loop
-        self._aside: set[asyncio.Task[object]] = set()
+        self._aside: dict[asyncio.Task[object], int | None] = {}  # with what stood in `_parked`
         self._parked: dict[asyncio.Task[object], int] = {}  # with the cancellations that others had asked for before
         self._interrupted: dict[asyncio.Task[object], int] = {}  # with how often, since the last claim
         self._timer: asyncio.TimerHandle | None = None
@@ -74,16 +74,24 @@ class Cancellation:
 
         self.settle()
 
-    def put_aside(self, task: asyncio.Task[object]) -> bool:
-        """Unparks a task that waits for others; a cancel gives those a second first. True when it was parked."""
-        self._aside.add(task)
-        return self._parked.pop(task, None) is not None
+    # Below, no task is the current one. Frames of a run should not hold it: it keeps the CancelledError that ends it,
+    # and that its frames, until somebody fetches it, which a TaskGroup never does.
 
-    def take_back(self, task: asyncio.Task[object], *, parked: bool) -> None:
+    def put_aside(self, task: asyncio.Task[object] | None = None) -> bool:
+        """Unparks a task that waits for others; a cancel gives those a second first. True when it was parked."""
+        task = task or asyncio.current_task()
+        if task is None:
+            return False
+
+        before = self._aside[task] = self._parked.pop(task, None)
+        return before is not None
+
+    def take_back(self, task: asyncio.Task[object] | None = None, *, parked: bool) -> None:
         """Ends `put_aside`, whose answer is `parked`."""
-        self._aside.discard(task)
-        if parked:
-            self.park(task)
+        task = task or asyncio.current_task()
+        before = self._aside.pop(task, None) if task is not None else None
+        if task is not None and parked:
+            self._park(task, before)
 
     def interrupt_parked(self, but: asyncio.Task[object] | None = None) -> None:
         """Interrupts every parked task, except `but`. On the run's loop only."""
@@ -91,21 +99,39 @@ class Cancellation:
             if task is not but and task not in self._interrupted:
                 self._stop(task)
 
-    def park(self, task: asyncio.Task[object]) -> bool:
+    def park(self, task: asyncio.Task[object] | None = None) -> bool:
         """Allows interruptions of the task; True when it was not parked before and `unpark` is due."""
-        if task in self._parked:
+        task = task or asyncio.current_task()
+        if task is None or task in self._parked:
             return False
 
-        self._parked[task] = self._of_others(task)
+        self._park(task, self._aside.get(task))
         return True
+
+    def _park(self, task: asyncio.Task[object], before: int | None) -> None:
+        # What others have asked for since the task was parked first is theirs, also while it was not parked.
+        self._parked[task] = self._of_others(task) if before is None else before
+
+    @contextlib.contextmanager
+    def sheltered(self) -> Iterator[None]:
+        """Forbids interruptions of the current task in the block."""
+        task = asyncio.current_task()
+        before = self._parked.pop(task, None) if task is not None else None
+        try:
+            yield
+        finally:
+            if task is not None and before is not None:
+                self._park(task, before)
 
     def is_parked(self, task: asyncio.Task[object]) -> bool:
         """Whether interruptions of the task are allowed."""
         return task in self._parked
 
-    def unpark(self, task: asyncio.Task[object]) -> None:
+    def unpark(self, task: asyncio.Task[object] | None = None) -> None:
         """Forbids interruptions of the task."""
-        self._parked.pop(task, None)
+        task = task or asyncio.current_task()
+        if task is not None:
+            self._parked.pop(task, None)
 
     def claim(self) -> bool:
         """Whether the CancelledError in hand is the run's own interruption of this task, and nobody else's.

@@ -8,8 +8,9 @@ runs.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ropewalk.kits.events import Event
 from ropewalk.types import StreamEvent
@@ -59,6 +60,13 @@ class Channel:
         taken = self.events[:]
         self.events.clear()
         return taken
+
+    def forget(self, task: asyncio.Task[Any]) -> None:
+        """The consumer goes: the error in the last event, or in the task, must not keep the run and the agent."""
+        self.events.clear()
+        if task.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                task.exception()
 
     async def wait(self) -> bool:
         """Waits for something to take; False at the end."""

@@ -75,16 +75,22 @@ class KillingStore:
 
     Attributes:
         steps: The writes so far.
+        begun_with: What the first read has found, once there was one.
     """
 
     def __init__(self, store: LogStore, point: KillPoint | None = None) -> None:
         self._store = store
         self._point = point
         self.steps: list[Step] = []
+        self.begun_with: list[Record] | None = None
 
     def read(self, key: LogKey) -> StoredLog | None:
         """As the store."""
-        return self._store.read(key)
+        found = self._store.read(key)
+        if self.begun_with is None:
+            self.begun_with = list(found.records) if found is not None else []
+
+        return found
 
     async def lease(self, key: LogKey) -> Lease:
         """As the store."""

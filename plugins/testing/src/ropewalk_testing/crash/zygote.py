@@ -130,6 +130,7 @@ class Zygote:
         if wrong:
             raise ChildFailedError("nobody was killed, and already:\n" + "\n".join(wrong))
 
+        preload(self._baseline.pop("modules"))
         return [Step(tuple(kinds), replaces) for kinds, replaces in self._baseline["steps"]]
 
     def kill(self, number: int, point: KillPoint) -> tuple[bool, list[str]]:
@@ -225,6 +226,14 @@ def warm(folder: Path) -> None:
     scenario = Scenario()
     agent = scenario.agent(SessionManager("warm", MemoryLogStore()), EffectJournal(folder / "effects"))
     asyncio.run(drive(agent, scenario, []))
+
+
+def preload(names: Sequence[str]) -> None:
+    """Imports here what a child had to import, such as a database's driver, so that not every child does it anew."""
+    for name in names:
+        if name not in sys.modules:
+            with contextlib.suppress(Exception):  # some names in sys.modules are no modules that can be imported
+                importlib.import_module(name)
 
 
 def _import_file(name: str, file: str) -> None:

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ropewalk import Agent
-from ropewalk.kits.sessions import LogStore, SessionConflictError, SessionManager
+from ropewalk.kits.sessions import LogStore, SessionConflictError, SessionException, SessionManager
 from ropewalk.kits.sessions.retention import Retention
 from ropewalk_testing.crash.driving import drive
 from ropewalk_testing.crash.effects import EffectJournal
@@ -99,6 +100,38 @@ class Restoring(Conformance):
             "from x", "to x", "x again", "to x again",
         ]  # fmt: skip
         await again.aclose()
+
+    @pytest.mark.parametrize("what", ["append", "replace"])
+    async def test_a_write_whose_answer_was_lost_is_found_out(
+        self, store: LogStore, monkeypatch: pytest.MonkeyPatch, what: str
+    ) -> None:
+        """It was stored and an error came back, as when a connection ends in the middle: nobody else has written."""
+        manager = SessionManager(SESSION, store, Retention(compact_to_latest=True))
+        agent = Agent(ScriptedModel(["1", "2", "3", "4"]), session_manager=manager, callback_handler=None)
+        await agent.invoke_async("first")
+        write, lost = getattr(store, what), []
+
+        async def lose(*given: Any) -> int:
+            end: int = await write(*given)
+            lost.append(end)
+            if len(lost) > 1:
+                return end
+
+            raise SessionException("the connection was lost")
+
+        monkeypatch.setattr(store, what, lose, raising=False)
+        with contextlib.suppress(SessionException):
+            await agent.invoke_async("second")
+
+        monkeypatch.undo()
+        assert lost
+        await agent.invoke_async("third")
+        await agent.invoke_async("fourth")
+
+        again = self._plain(self.reopened(store))
+        assert again.messages == agent.messages
+        assert again.suspension is None
+        assert_valid_history(again.messages)
 
     async def test_agents_of_a_session_are_told_apart(self, store: LogStore) -> None:
         """Each has its own log."""
