@@ -216,7 +216,7 @@ class Run(Followed):
         if self.cancelled:
             return
 
-        with self.cancellation.claiming():
+        with self.cancellation:
             await self._seam.sleep(seconds)
 
     # -- for hooks and tools ---------------------------------------------------------------------------------------

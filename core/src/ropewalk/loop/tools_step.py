@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+from types import MethodType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ropewalk.errors import PluginError
@@ -108,7 +108,7 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
     """Hands the calls to the executor: the end of the `around_tools` chain."""
     task = asyncio.current_task()
     cancellation = run.cancellation
-    run_one = partial(run_tool, run)
+    run_one = MethodType(run_tool, run)
     # While tools run, a cancel interrupts them, each answering for itself; not the executor that waits for them.
     parked = task is not None and cancellation.put_aside(task)
     try:

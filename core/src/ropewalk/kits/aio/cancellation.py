@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Iterator
 from typing import Final
 
 _GRACE_SECONDS: Final = 1.0
@@ -24,7 +23,7 @@ class Cancellation:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.requested = False
         self.loop = loop
-        self._aside: set[asyncio.Task[object]] = set()
+        self._aside: dict[asyncio.Task[object], None] = {}  # an empty dict is cheaper than an empty set
         self._parked: dict[asyncio.Task[object], int] = {}  # with the cancellations that others had asked for before
         self._interrupted: dict[asyncio.Task[object], int] = {}  # with how often, since the last claim
         self._timer: asyncio.TimerHandle | None = None
@@ -76,12 +75,12 @@ class Cancellation:
 
     def put_aside(self, task: asyncio.Task[object]) -> bool:
         """Unparks a task that waits for others; a cancel gives those a second first. True when it was parked."""
-        self._aside.add(task)
+        self._aside[task] = None
         return self._parked.pop(task, None) is not None
 
     def take_back(self, task: asyncio.Task[object], *, parked: bool) -> None:
         """Ends `put_aside`, whose answer is `parked`."""
-        self._aside.discard(task)
+        self._aside.pop(task, None)
         if parked:
             self.park(task)
 
@@ -122,14 +121,11 @@ class Cancellation:
 
         return left <= self._parked.get(task, 0)
 
-    @contextlib.contextmanager
-    def claiming(self) -> Iterator[None]:
-        """Lets the run's own interruption of this task end the block, and nothing more."""
-        try:
-            yield
-        except asyncio.CancelledError:
-            if not self.claim():
-                raise
+    def __enter__(self) -> None:
+        """Begins a block that the run's own interruption of this task ends, and nothing more."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        return isinstance(error, asyncio.CancelledError) and self.claim()
 
     def comes_from_outside(self) -> bool:
         """Whether somebody else has cancelled the current task since it was parked."""
