@@ -80,9 +80,6 @@ class Assembly:
             except (KeyError, TypeError, AttributeError):
                 pass
 
-        return self._feed_any(raw)
-
-    def _feed_any(self, raw: StreamEvent) -> Delta | None:
         told: Delta | None = None
         try:
             for key, body in raw.items():
