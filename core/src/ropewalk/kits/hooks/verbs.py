@@ -105,9 +105,7 @@ async def first(links: Links, plugins: Plugins, arguments: tuple[Any, ...]) -> A
     return None
 
 
-async def each(
-    links: Links, plugins: Plugins, arguments: tuple[Any, ...], take: Callable[[str, Any], None]
-) -> None:
+async def each(links: Links, plugins: Plugins, arguments: tuple[Any, ...], take: Callable[[str, Any], None]) -> None:
     """Awaits every implementation, and hands its plugin's name and its answer to `take` before the next is asked."""
     for link in links:
         try:
