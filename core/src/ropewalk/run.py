@@ -20,7 +20,7 @@ from ropewalk.kits.log.records import Journal, Record
 from ropewalk.kits.messages.history import History
 from ropewalk.kits.metrics import EventLoopMetrics
 from ropewalk.kits.suspension import Interrupt, Suspend, Suspension, interrupt_id
-from ropewalk.kits.suspension.calls import CallsUnderWay
+from ropewalk.kits.suspension.calls import NO_CALLS
 from ropewalk.tools import CancelSignal, ToolCall
 from ropewalk.types import Message, ToolResult
 
@@ -76,18 +76,19 @@ class Run(Followed):
         contributed: Whether a message of this run's model, or of a hook in its place, is in the history.
         state: What hooks leave for the caller; becomes `result.state`.
         position: Where the run is (see `kits.suspension.state`), and goes on when it is resumed.
+        calls: What is known of the open tool calls.
         resumed: The pause that the run goes on from, until it has taken it up.
         paused: The pause that ends this call of the agent, once there is one.
     """
 
     __slots__ = (
         "__weakref__",
-        "_calls",
         "_seam",
         "answered",
         "answers",
         "attempt",
         "batch_failure",
+        "calls",
         "contributed",
         "cycle",
         "direct",
@@ -148,7 +149,7 @@ class Run(Followed):
         self.contributed = False
         self.nameless_turns = 0
         self.errors: dict[str, BaseException] = {}
-        self._calls: CallsUnderWay | None = None
+        self.calls = NO_CALLS
         self.batch_failure: BaseException | None = None
         self.passed_message: Message | None = None
         self.journal: Journal | None = None
@@ -158,7 +159,7 @@ class Run(Followed):
         self.input: Sequence[Message] = ()
         self.result: AgentResult | None = None
         self.direct = False
-        self.interrupts: list[Interrupt] = []
+        self.interrupts: tuple[Interrupt, ...] = ()
         self.answers: dict[str, Any] = {}
         self.once_results: dict[str, Any] = {}
         self.outcome: ModelOutcome | None = None
@@ -168,17 +169,9 @@ class Run(Followed):
         self.tool_chain: Callable[[ToolCall], Awaitable[ToolResult]]
         self.use_hooks(hooks)
 
-    @property
-    def calls(self) -> CallsUnderWay:
-        """What is known of the open tool calls."""
-        if self._calls is None:
-            self._calls = CallsUnderWay()
-
-        return self._calls
-
     def forget_tools(self) -> None:
         """The tools of a message are answered for: what was kept of their calls is not needed any more."""
-        self.errors, self.answers, self._calls = {}, {}, None
+        self.errors, self.answers, self.calls = {}, {}, NO_CALLS
 
     def use_hooks(self, hooks: Hooks) -> None:
         """Takes the agent's current hooks; the chains are composed anew by the loop."""

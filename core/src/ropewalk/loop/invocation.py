@@ -280,7 +280,7 @@ async def _stored(run: Run, invocation: Invocation) -> Mark | Denied:
 
     if run.paused is not None:  # a hook calls on again instead of waiting for answers
         close_open(run, NEVER_STARTED)
-        run.paused, run.interrupts = None, []
+        run.paused, run.interrupts = None, ()
 
     mark = run.history.add_input(invocation.messages)
     run.position = "cycle"

@@ -19,6 +19,7 @@ from ropewalk.kits.suspension import (
     Suspension,
 )
 from ropewalk.kits.suspension.answers import NO_PAYLOAD, answered, checked_form
+from ropewalk.kits.suspension.calls import CallsUnderWay
 from ropewalk.kits.suspension.changes import refuse_changes
 from ropewalk.tools import error_result
 from ropewalk.types import ContentBlock, Message
@@ -80,7 +81,6 @@ def restore(run: Run, pause: Suspension) -> None:
     run.answers = pause.answers
     run.once_results, run.state = dict(pause.once), dict(pause.state)
     restore_tools(run, pause)
-    run.calls.memos = dict(pause.memos)
     run.contributed = pause.position != "input"
     run.outcome_gated = pause.model_gated
     if pause.model is not None:
@@ -95,11 +95,11 @@ def restore_tools(run: Run, pause: Suspension | None) -> None:
     if pause is None:
         return
 
-    calls = run.calls
+    calls = run.calls = CallsUnderWay()
     calls.kept = {use: unpacked(packed(result)) for use, result in pause.finished.items()}
     calls.passed = dict(calls.kept)
     calls.effects = {use: list(effects) for use, effects in pause.effects.items()}
-    calls.unknown = dict(pause.unknown)
+    calls.unknown, calls.memos = dict(pause.unknown), dict(pause.memos)
     calls.logged = {**{use: effects[-1].result for use, effects in calls.effects.items() if effects}, **calls.kept}
 
 
@@ -136,7 +136,7 @@ def paused_by(run: Run, suspend: Suspend, result: AgentResult | None = None) -> 
             end = run.resumed.result
 
         position = "end" if result is not None else run.position
-        run.paused = _pause(run, "interrupt", interrupts=tuple(run.interrupts), result=end, position=position)
+        run.paused = _pause(run, "interrupt", interrupts=run.interrupts, result=end, position=position)
     else:
         asked = tuple(run.interrupts)
         run.paused = replace(run.paused, interrupts=asked, state=packed(run.state), once=dict(run.once_results))
@@ -154,7 +154,7 @@ def add_questions(run: Run, suspend: Suspend) -> None:
         if any(other.id == each.id for other in run.interrupts):
             raise ValueError(f"interrupt {each.name!r} is asked twice in one place: give each question its own name")
 
-        run.interrupts.append(each)
+        run.interrupts += (each,)
 
 
 def paused_at(run: Run, checkpoint: Any) -> AgentResult:
@@ -182,8 +182,8 @@ def _pause(run: Run, kind: Any, **fields: Any) -> Suspension:
         model_gated=run.outcome_gated,
         finished=done,
         effects={use: effects for use, effects in calls.effects.items() if use not in done and history.open_uses},
-        unknown=calls.unknown,
-        memos=calls.memos,
+        unknown=dict(calls.unknown),
+        memos=dict(calls.memos),
         input_errors=dict((outcome.input_errors if outcome is not None else None) or {}) if at_tools else {},
         state=packed(run.state),
         once=run.once_results,

@@ -17,6 +17,7 @@ from ropewalk.tools import Tool, ToolCall, effect_of, error_result
 from ropewalk.types import ToolResult
 
 if TYPE_CHECKING:
+    from ropewalk.kits.suspension.calls import CallsUnderWay
     from ropewalk.run import Run
 
 CANCELLED_BEFORE = "Tool execution cancelled"
@@ -98,17 +99,17 @@ async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
     call.attempt = calls.started.get(use_id, 0) + 1
     effects = calls.effects.setdefault(use_id, [])
     if len(effects) >= call.attempt:
-        return await _known(run, call, effects)
+        return await _known(run, call, calls)
 
     if use_id in calls.unknown:
         settled = after_crash(call)  # which may ask, and then is asked again
         del calls.unknown[use_id]
         if settled is not None:
-            _note_end(run, call, effects, settled)
+            _note_end(run, call, calls, settled)
             await run.commit()
             return settled
 
-    return await _effect(run, call, effects)
+    return await _effect(run, call, calls)
 
 
 def _refused(run: Run, call: ToolCall) -> ToolResult | None:
@@ -129,7 +130,7 @@ def _refused(run: Run, call: ToolCall) -> ToolResult | None:
     )
 
 
-async def _effect(run: Run, call: ToolCall, effects: list[Effect]) -> ToolResult:
+async def _effect(run: Run, call: ToolCall, calls: CallsUnderWay) -> ToolResult:
     """Runs the tool: a record that it starts, its body, the output gate, a record of what came of it."""
     tool, use_id = call.tool, call.tool_use["toolUseId"]
     if tool is None:
@@ -150,42 +151,45 @@ async def _effect(run: Run, call: ToolCall, effects: list[Effect]) -> ToolResult
         if run.cancelled:  # while it was written, which is not interrupted
             return error_result(use_id, unfinished(run, use_id))
 
-    run.calls.started[use_id] = call.attempt
+    calls.started[use_id] = call.attempt
     began = run.now()
     result = await _outcome(run, call, tool)
     if run.hooks.plan.intervene:
+        effects = calls.effects[use_id]
         effects.append(Effect(result, gated=False))  # what is there when a gate pauses the run
         result = await _gated(run, result)
         effects.pop()
 
     run.metrics.add_tool(call.tool_use["name"], run.now() - began, success=result["status"] == "success")
-    _note_end(run, call, effects, result)
+    _note_end(run, call, calls, result)
     if run.journal:
         await run.commit()
 
     return result
 
 
-def _note_end(run: Run, call: ToolCall, effects: list[Effect], result: ToolResult) -> None:
+def _note_end(run: Run, call: ToolCall, calls: CallsUnderWay, result: ToolResult) -> None:
     """Takes note of what came of a call, in the log too."""
     use_id = call.tool_use["toolUseId"]
-    effects.append(Effect(result))
-    run.calls.finished[use_id] = result
+    calls.effects[use_id].append(Effect(result))
+    calls.finished[use_id] = result
     if run.journal:
-        run.calls.logged[use_id] = result
+        calls.logged[use_id] = result
         run.journal.add("tool_ended", {"id": use_id, "attempt": call.attempt, "result": result})
 
 
-async def _known(run: Run, call: ToolCall, effects: list[Effect]) -> ToolResult:
+async def _known(run: Run, call: ToolCall, calls: CallsUnderWay) -> ToolResult:
     """What the tool came to before the run was paused: the effect is not repeated."""
-    use_id, effect = call.tool_use["toolUseId"], effects[call.attempt - 1]
+    use_id = call.tool_use["toolUseId"]
+    effects = calls.effects[use_id]
+    effect = effects[call.attempt - 1]
     result = effect.result
     if not effect.gated and run.hooks.plan.intervene:
         result = await _gated(run, result)
 
     effects[call.attempt - 1] = Effect(result)
-    run.calls.started[use_id] = call.attempt
-    run.calls.finished[use_id] = result
+    calls.started[use_id] = call.attempt
+    calls.finished[use_id] = result
     return result
 
 

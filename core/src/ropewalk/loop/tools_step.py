@@ -30,7 +30,7 @@ async def run_tools(run: Run, uses: list[ToolUse]) -> ToolsOutcome | None:
     tools = run.agent.tool_registry
     problems = (run.outcome.input_errors if run.outcome is not None else None) or {}
     calls = tuple([ToolCall(run, use, tools.get(use["name"]), problems.get(use["toolUseId"])) for use in uses])
-    run.calls.begin(resumed=run.resumed is not None)
+    run.calls = run.calls.begun(resumed=run.resumed is not None)
     run.errors, run.resumed = {}, None
     run.batch_failure = None
     done: ToolsOutcome | None = None
@@ -136,6 +136,7 @@ async def run_alone(run: Run, call: ToolCall) -> ToolResult:
     Raises:
         BaseException: What a hook raised, or the tool's SystemExit or KeyboardInterrupt.
     """
+    run.calls = run.calls.begun(resumed=False)
     results = [await run_tool(run, call)]
     if run.hooks.plan.intervene:
         results = await gates.last_look_at_results(run, results)

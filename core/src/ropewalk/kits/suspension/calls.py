@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+from typing import Final
+
 from ropewalk.kits.suspension.interrupts import Interrupt
 from ropewalk.kits.suspension.state import Effect
 from ropewalk.types import ToolResult, ToolUse
@@ -35,13 +38,21 @@ class CallsUnderWay:
         self.memos: dict[str, object] = {}
         self.waiting: list[tuple[ToolUse, tuple[Interrupt, ...]]] = []
 
-    def begin(self, *, resumed: bool) -> None:
-        """The calls are run, for the first time or, `resumed`, after a pause."""
+    def begun(self, *, resumed: bool) -> CallsUnderWay:
+        """What is known when the calls are run: nothing or, `resumed`, what was known before a pause."""
+        if not resumed or self is NO_CALLS:
+            return CallsUnderWay()
+
         self.started, self.finished, self.waiting = {}, dict(self.kept), []
-        if not resumed:
-            self.effects = {}
+        return self
 
     def known(self, use_id: str) -> ToolResult | None:
         """What came of a call, as far as it came."""
         effects = self.effects.get(use_id)
         return self.finished.get(use_id) or self.kept.get(use_id) or (effects[-1].result if effects else None)
+
+
+NO_CALLS: Final = CallsUnderWay()
+"""Stands where no calls are under way, and cannot be written to: see `begun`."""
+for _name in CallsUnderWay.__slots__:
+    setattr(NO_CALLS, _name, MappingProxyType({}))
