@@ -19,9 +19,10 @@ from ropewalk.kits.json_values import packed, unpacked
 from ropewalk.kits.log.records import Journal, Record
 from ropewalk.kits.messages.history import History
 from ropewalk.kits.metrics import EventLoopMetrics
-from ropewalk.kits.suspension import Effect, Interrupt, Suspend, Suspension, interrupt_id
+from ropewalk.kits.suspension import Interrupt, Suspend, Suspension, interrupt_id
+from ropewalk.kits.suspension.calls import NO_CALLS
 from ropewalk.tools import CancelSignal, ToolCall
-from ropewalk.types import Message, ToolResult, ToolUse
+from ropewalk.types import Message, ToolResult
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
@@ -75,6 +76,7 @@ class Run(Followed):
         contributed: Whether a message of this run's model, or of a hook in its place, is in the history.
         state: What hooks leave for the caller; becomes `result.state`.
         position: Where the run is (see `kits.suspension.state`), and goes on when it is resumed.
+        calls: What is known of the open tool calls.
         resumed: The pause that the run goes on from, until it has taken it up.
         paused: The pause that ends this call of the agent, once there is one.
     """
@@ -86,21 +88,17 @@ class Run(Followed):
         "answers",
         "attempt",
         "batch_failure",
+        "calls",
         "contributed",
         "cycle",
         "direct",
-        "effects",
         "errors",
-        "finished",
         "history",
         "id",
         "input",
         "interrupts",
         "invocation_state",
         "journal",
-        "kept",
-        "logged",
-        "memos",
         "metrics",
         "model",
         "model_chain",
@@ -112,18 +110,14 @@ class Run(Followed):
         "outcome",
         "outcome_gated",
         "passed_message",
-        "passed_results",
         "paused",
-        "paused_calls",
         "position",
         "result",
         "resumed",
-        "started",
         "state",
         "streamed",
         "tool_chain",
         "tools_chain",
-        "unknown",
     )
 
     def __init__(
@@ -154,27 +148,19 @@ class Run(Followed):
         self.answered = False
         self.contributed = False
         self.nameless_turns = 0
-        self.started: dict[str, int] = {}
         self.errors: dict[str, BaseException] = {}
-        self.finished: dict[str, ToolResult] = {}
+        self.calls = NO_CALLS
         self.batch_failure: BaseException | None = None
         self.passed_message: Message | None = None
-        self.passed_results: dict[str, ToolResult] = {}
         self.journal: Journal | None = None
         self.position: Position = "input"
         self.resumed = resumed
         self.paused: Suspension | None = None
-        self.paused_calls: list[tuple[ToolUse, tuple[Interrupt, ...]]] = []
         self.input: Sequence[Message] = ()
         self.result: AgentResult | None = None
         self.direct = False
-        self.interrupts: list[Interrupt] = []
+        self.interrupts: tuple[Interrupt, ...] = ()
         self.answers: dict[str, Any] = {}
-        self.memos: dict[str, Any] = {}
-        self.kept: dict[str, ToolResult] = {}
-        self.effects: dict[str, list[Effect]] = {}
-        self.logged: dict[str, ToolResult] = {}
-        self.unknown: dict[str, int] = {}
         self.once_results: dict[str, Any] = {}
         self.outcome: ModelOutcome | None = None
         self.outcome_gated = True
@@ -185,8 +171,7 @@ class Run(Followed):
 
     def forget_tools(self) -> None:
         """The tools of a message are answered for: what was kept of their calls is not needed any more."""
-        self.errors, self.kept, self.effects, self.answers, self.memos = {}, {}, {}, {}, {}
-        self.logged, self.unknown = {}, {}
+        self.errors, self.answers, self.calls = {}, {}, NO_CALLS
 
     def use_hooks(self, hooks: Hooks) -> None:
         """Takes the agent's current hooks; the chains are composed anew by the loop."""
@@ -216,7 +201,7 @@ class Run(Followed):
         if self.cancelled:
             return
 
-        with self.cancellation.claiming():
+        with self.cancellation:
             await self._seam.sleep(seconds)
 
     # -- for hooks and tools ---------------------------------------------------------------------------------------

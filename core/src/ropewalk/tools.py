@@ -111,7 +111,7 @@ class ToolCall:
     @property
     def memo(self) -> Any:
         """What this call kept when it was paused, in `suspend`; None when it was not."""
-        return self._run.memos.get(self.tool_use["toolUseId"])
+        return self._run.calls.memos.get(self.tool_use["toolUseId"])
 
     @property
     def answers(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from types import MethodType
 from typing import TYPE_CHECKING
 
 from ropewalk.kits.calls.edits import ContextReason, ContextRequest, HistoryEdit
@@ -32,7 +32,7 @@ async def manage(run: Run, reason: ContextReason, error: Exception | None = None
     history = run.history
     model = run.agent.resolve_model() if reason == "before_model" else run.agent.current_model
     window = getattr(model, "context_window", None)
-    request = ContextRequest(history.messages, history.ids, partial(count_tokens, run), window, error)
+    request = ContextRequest(history.messages, history.ids, MethodType(count_tokens, run), window, error)
 
     def carry_out(plugin: str, edits: Sequence[HistoryEdit] | None) -> None:
         history.adopt_edits(plugin, f"{reason}: agent.messages was edited")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from types import MethodType
 from typing import TYPE_CHECKING, Final
 
 from ropewalk.errors import MaxTokensReachedException, ModelError
@@ -30,9 +30,9 @@ CANCELLED_TEXT = "Cancelled by user"
 def compose(run: Run) -> None:
     """Builds the run's chains around their innermost steps, once per set of hooks."""
     hooks, agent = run.hooks, run.agent
-    run.model_chain = hooks.around_model_call(partial(call_model, run), agent)
-    run.tools_chain = hooks.around_tools(partial(execute_batch, run), agent)
-    run.tool_chain = hooks.around_tool_call(partial(invoke_tool, run), agent)
+    run.model_chain = hooks.around_model_call(MethodType(call_model, run), agent)
+    run.tools_chain = hooks.around_tools(MethodType(execute_batch, run), agent)
+    run.tool_chain = hooks.around_tool_call(MethodType(invoke_tool, run), agent)
 
 
 async def run_cycles(run: Run) -> AgentResult:

@@ -109,7 +109,7 @@ async def after_tool(run: Run, result: ToolResult) -> ToolResult:
 async def last_look_at_results(run: Run, results: list[ToolResult]) -> list[ToolResult]:
     """The results that may be stored: asked again where a hook changed what had passed."""
     return [
-        result if result == run.passed_results.get(result["toolUseId"]) else await _tool_gate(run, result, last=True)
+        result if result == run.calls.passed.get(result["toolUseId"]) else await _tool_gate(run, result, last=True)
         for result in results
     ]
 
@@ -127,5 +127,5 @@ async def _tool_gate(run: Run, result: ToolResult, *, last: bool) -> ToolResult:
 
 
 def _passed(run: Run, result: ToolResult) -> ToolResult:
-    run.passed_results[result["toolUseId"]] = copy.deepcopy(result)
+    run.calls.passed[result["toolUseId"]] = copy.deepcopy(result)
     return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import partial
+from types import MethodType
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -128,12 +128,12 @@ async def _to_its_end(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     except asyncio.CancelledError:
         result = _cancelled(run)
 
-    with run.cancellation.claiming():
-        if run.hooks.managers["after_invocation"] and run.paused is None:
+    if run.hooks.managers["after_invocation"] and run.paused is None:
+        with run.cancellation:
             await context.manage(run, "after_invocation")
 
     _note_end(run, result.stop_reason)
-    with run.cancellation.claiming():
+    with run.cancellation:
         await run.commit()
         if run.followed:
             if result.structured_output is not None:
@@ -203,7 +203,7 @@ async def _close_after(run: Run, error: BaseException) -> None:
 
 
 async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult:
-    chain = run.hooks.around_invocation(partial(_run, run), run.agent)
+    chain = run.hooks.around_invocation(MethodType(_run, run), run.agent)
     pause = run.resumed
     kept = () if pause is None else tuple(checked_message(each, "the paused input") for each in unpacked(pause.input))
     run.input = messages or kept
@@ -280,7 +280,7 @@ async def _stored(run: Run, invocation: Invocation) -> Mark | Denied:
 
     if run.paused is not None:  # a hook calls on again instead of waiting for answers
         close_open(run, NEVER_STARTED)
-        run.paused, run.interrupts = None, []
+        run.paused, run.interrupts = None, ()
 
     mark = run.history.add_input(invocation.messages)
     run.position = "cycle"

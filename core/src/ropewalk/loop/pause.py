@@ -19,6 +19,7 @@ from ropewalk.kits.suspension import (
     Suspension,
 )
 from ropewalk.kits.suspension.answers import NO_PAYLOAD, answered, checked_form
+from ropewalk.kits.suspension.calls import CallsUnderWay
 from ropewalk.kits.suspension.changes import refuse_changes
 from ropewalk.tools import error_result
 from ropewalk.types import ContentBlock, Message
@@ -78,7 +79,7 @@ def restore(run: Run, pause: Suspension) -> None:
     """Brings a run to where it was paused."""
     run.position, run.cycle, run.attempt = pause.position, pause.cycle, pause.attempt
     run.answers = pause.answers
-    run.memos, run.once_results, run.state = dict(pause.memos), dict(pause.once), dict(pause.state)
+    run.once_results, run.state = dict(pause.once), dict(pause.state)
     restore_tools(run, pause)
     run.contributed = pause.position != "input"
     run.outcome_gated = pause.model_gated
@@ -94,11 +95,12 @@ def restore_tools(run: Run, pause: Suspension | None) -> None:
     if pause is None:
         return
 
-    run.kept = {use: unpacked(packed(result)) for use, result in pause.finished.items()}
-    run.passed_results = dict(run.kept)
-    run.effects = {use: list(effects) for use, effects in pause.effects.items()}
-    run.unknown = dict(pause.unknown)
-    run.logged = {**{use: effects[-1].result for use, effects in run.effects.items() if effects}, **run.kept}
+    calls = run.calls = CallsUnderWay()
+    calls.kept = {use: unpacked(packed(result)) for use, result in pause.finished.items()}
+    calls.passed = dict(calls.kept)
+    calls.effects = {use: list(effects) for use, effects in pause.effects.items()}
+    calls.unknown, calls.memos = dict(pause.unknown), dict(pause.memos)
+    calls.logged = {**{use: effects[-1].result for use, effects in calls.effects.items() if effects}, **calls.kept}
 
 
 def close_open(run: Run, text: str) -> None:
@@ -110,9 +112,8 @@ def close_open(run: Run, text: str) -> None:
     """
     blocks: list[ContentBlock] = []
     for use_id in run.history.open_uses:
-        effects = run.effects.get(use_id)
-        known = run.finished.get(use_id) or run.kept.get(use_id) or (effects[-1].result if effects else None)
-        untold = error_result(use_id, OUTCOME_UNKNOWN if use_id in run.unknown else text)
+        known = run.calls.known(use_id)
+        untold = error_result(use_id, OUTCOME_UNKNOWN if use_id in run.calls.unknown else text)
         blocks.append({"toolResult": known or untold})
 
     if blocks:
@@ -135,7 +136,7 @@ def paused_by(run: Run, suspend: Suspend, result: AgentResult | None = None) -> 
             end = run.resumed.result
 
         position = "end" if result is not None else run.position
-        run.paused = _pause(run, "interrupt", interrupts=tuple(run.interrupts), result=end, position=position)
+        run.paused = _pause(run, "interrupt", interrupts=run.interrupts, result=end, position=position)
     else:
         asked = tuple(run.interrupts)
         run.paused = replace(run.paused, interrupts=asked, state=packed(run.state), once=dict(run.once_results))
@@ -153,7 +154,7 @@ def add_questions(run: Run, suspend: Suspend) -> None:
         if any(other.id == each.id for other in run.interrupts):
             raise ValueError(f"interrupt {each.name!r} is asked twice in one place: give each question its own name")
 
-        run.interrupts.append(each)
+        run.interrupts += (each,)
 
 
 def paused_at(run: Run, checkpoint: Any) -> AgentResult:
@@ -166,10 +167,10 @@ def paused_at(run: Run, checkpoint: Any) -> AgentResult:
 
 
 def _pause(run: Run, kind: Any, **fields: Any) -> Suspension:
-    outcome, history, registry = run.outcome, run.history, run.agent.tool_registry
+    outcome, history, registry, calls = run.outcome, run.history, run.agent.tool_registry, run.calls
     at_tools = run.position == "tools"
     named = [use["name"] for use in history.open_uses.values()] if at_tools else []
-    done = {**run.kept, **run.finished} if history.open_uses else {}
+    done = {**calls.kept, **calls.finished} if history.open_uses else {}
     return Suspension(
         kind=kind,
         run=run.id,
@@ -180,9 +181,9 @@ def _pause(run: Run, kind: Any, **fields: Any) -> Suspension:
         model=outcome.to_dict() if outcome is not None and run.position in ("model", "answered") else None,
         model_gated=run.outcome_gated,
         finished=done,
-        effects={use: effects for use, effects in run.effects.items() if use not in done and history.open_uses},
-        unknown=run.unknown,
-        memos=run.memos,
+        effects={use: effects for use, effects in calls.effects.items() if use not in done and history.open_uses},
+        unknown=dict(calls.unknown),
+        memos=dict(calls.memos),
         input_errors=dict((outcome.input_errors if outcome is not None else None) or {}) if at_tools else {},
         state=packed(run.state),
         once=run.once_results,

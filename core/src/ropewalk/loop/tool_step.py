@@ -17,6 +17,7 @@ from ropewalk.tools import Tool, ToolCall, effect_of, error_result
 from ropewalk.types import ToolResult
 
 if TYPE_CHECKING:
+    from ropewalk.kits.suspension.calls import CallsUnderWay
     from ropewalk.run import Run
 
 CANCELLED_BEFORE = "Tool execution cancelled"
@@ -33,9 +34,9 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
     Raises:
         Suspend: The call waits for an answer.
     """
-    use_id = call.tool_use["toolUseId"]
-    if use_id in run.kept:
-        return run.kept[use_id]
+    use_id, calls = call.tool_use["toolUseId"], run.calls
+    if use_id in calls.kept:
+        return calls.kept[use_id]
 
     task = asyncio.current_task()
     cancellation = run.cancellation
@@ -45,37 +46,37 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
             result = error_result(use_id, unfinished(run, use_id))
         else:
             result = await run.tool_chain(call)
-            if result is not run.finished.get(use_id):  # what the innermost step answered is checked already
+            if result is not calls.finished.get(use_id):  # what the innermost step answered is checked already
                 result = checked_result(result, call.tool_use)
     except asyncio.CancelledError:
         if not cancellation.claim():
             raise
 
-        result = run.finished.get(use_id) or error_result(use_id, unfinished(run, use_id))
+        result = calls.finished.get(use_id) or error_result(use_id, unfinished(run, use_id))
     except Suspend as suspend:
         _pause(run, call, suspend)
         raise
     except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again by the tools step
         _fail(run, error)
-        result = run.finished.get(use_id) or error_result(use_id, unfinished(run, use_id))
+        result = calls.finished.get(use_id) or error_result(use_id, unfinished(run, use_id))
     finally:
         cancellation.settle()
         if parked and task is not None:
             cancellation.unpark(task)
 
-    run.finished[use_id] = result
+    calls.finished[use_id] = result
     return result
 
 
 def _pause(run: Run, call: ToolCall, suspend: Suspend) -> None:
-    """Notes that a call waits; what its tool came to, if it ran, is kept in `run.effects`."""
-    use_id = call.tool_use["toolUseId"]
-    run.finished.pop(use_id, None)
-    run.memos.pop(use_id, None)
+    """Notes that a call waits; what its tool came to, if it ran, is kept in `run.calls.effects`."""
+    use_id, calls = call.tool_use["toolUseId"], run.calls
+    calls.finished.pop(use_id, None)
+    calls.memos.pop(use_id, None)
     if suspend.memo is not None:
-        run.memos[use_id] = packed(suspend.memo)
+        calls.memos[use_id] = packed(suspend.memo)
 
-    run.paused_calls.append((call.tool_use, suspend.interrupts))
+    calls.waiting.append((call.tool_use, suspend.interrupts))
     try:
         add_questions(run, suspend)
     except ValueError as error:
@@ -94,20 +95,21 @@ async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
         if refused is not None:
             return refused
 
-    call.attempt = run.started.get(use_id, 0) + 1
-    effects = run.effects.setdefault(use_id, [])
+    calls = run.calls
+    call.attempt = calls.started.get(use_id, 0) + 1
+    effects = calls.effects.setdefault(use_id, [])
     if len(effects) >= call.attempt:
-        return await _known(run, call, effects)
+        return await _known(run, call, calls)
 
-    if use_id in run.unknown:
+    if use_id in calls.unknown:
         settled = after_crash(call)  # which may ask, and then is asked again
-        del run.unknown[use_id]
+        del calls.unknown[use_id]
         if settled is not None:
-            _note_end(run, call, effects, settled)
+            _note_end(run, call, calls, settled)
             await run.commit()
             return settled
 
-    return await _effect(run, call, effects)
+    return await _effect(run, call, calls)
 
 
 def _refused(run: Run, call: ToolCall) -> ToolResult | None:
@@ -128,7 +130,7 @@ def _refused(run: Run, call: ToolCall) -> ToolResult | None:
     )
 
 
-async def _effect(run: Run, call: ToolCall, effects: list[Effect]) -> ToolResult:
+async def _effect(run: Run, call: ToolCall, calls: CallsUnderWay) -> ToolResult:
     """Runs the tool: a record that it starts, its body, the output gate, a record of what came of it."""
     tool, use_id = call.tool, call.tool_use["toolUseId"]
     if tool is None:
@@ -149,42 +151,45 @@ async def _effect(run: Run, call: ToolCall, effects: list[Effect]) -> ToolResult
         if run.cancelled:  # while it was written, which is not interrupted
             return error_result(use_id, unfinished(run, use_id))
 
-    run.started[use_id] = call.attempt
+    calls.started[use_id] = call.attempt
     began = run.now()
     result = await _outcome(run, call, tool)
     if run.hooks.plan.intervene:
+        effects = calls.effects[use_id]
         effects.append(Effect(result, gated=False))  # what is there when a gate pauses the run
         result = await _gated(run, result)
         effects.pop()
 
     run.metrics.add_tool(call.tool_use["name"], run.now() - began, success=result["status"] == "success")
-    _note_end(run, call, effects, result)
+    _note_end(run, call, calls, result)
     if run.journal:
         await run.commit()
 
     return result
 
 
-def _note_end(run: Run, call: ToolCall, effects: list[Effect], result: ToolResult) -> None:
+def _note_end(run: Run, call: ToolCall, calls: CallsUnderWay, result: ToolResult) -> None:
     """Takes note of what came of a call, in the log too."""
     use_id = call.tool_use["toolUseId"]
-    effects.append(Effect(result))
-    run.finished[use_id] = result
+    calls.effects[use_id].append(Effect(result))
+    calls.finished[use_id] = result
     if run.journal:
-        run.logged[use_id] = result
+        calls.logged[use_id] = result
         run.journal.add("tool_ended", {"id": use_id, "attempt": call.attempt, "result": result})
 
 
-async def _known(run: Run, call: ToolCall, effects: list[Effect]) -> ToolResult:
+async def _known(run: Run, call: ToolCall, calls: CallsUnderWay) -> ToolResult:
     """What the tool came to before the run was paused: the effect is not repeated."""
-    use_id, effect = call.tool_use["toolUseId"], effects[call.attempt - 1]
+    use_id = call.tool_use["toolUseId"]
+    effects = calls.effects[use_id]
+    effect = effects[call.attempt - 1]
     result = effect.result
     if not effect.gated and run.hooks.plan.intervene:
         result = await _gated(run, result)
 
     effects[call.attempt - 1] = Effect(result)
-    run.started[use_id] = call.attempt
-    run.finished[use_id] = result
+    calls.started[use_id] = call.attempt
+    calls.finished[use_id] = result
     return result
 
 
@@ -229,7 +234,7 @@ def _fail(run: Run, error: BaseException) -> None:
 
 def unfinished(run: Run, use_id: str) -> str:
     """What the model is told about a call without a result: whether it was started, and what stopped it."""
-    error, started = run.batch_failure, use_id in run.started
+    error, started = run.batch_failure, use_id in run.calls.started
     if error is None:
         return CANCELLED_DURING if started else CANCELLED_BEFORE
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+from types import MethodType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ropewalk.errors import PluginError
@@ -30,11 +30,8 @@ async def run_tools(run: Run, uses: list[ToolUse]) -> ToolsOutcome | None:
     tools = run.agent.tool_registry
     problems = (run.outcome.input_errors if run.outcome is not None else None) or {}
     calls = tuple([ToolCall(run, use, tools.get(use["name"]), problems.get(use["toolUseId"])) for use in uses])
-    run.started, run.finished, run.errors, run.paused_calls = {}, dict(run.kept), {}, []
-    if run.resumed is None:
-        run.effects = {}
-
-    run.resumed = None
+    run.calls = run.calls.begun(resumed=run.resumed is not None)
+    run.errors, run.resumed = {}, None
     run.batch_failure = None
     done: ToolsOutcome | None = None
     try:
@@ -72,7 +69,7 @@ async def _tell_paused(run: Run) -> None:
     """Tells followers which calls wait."""
     run.errors = {}
     run.check_followers()
-    for use, interrupts in run.paused_calls if run.followed else ():
+    for use, interrupts in run.calls.waiting if run.followed else ():
         await run.emit(ToolPaused(use, interrupts))
 
 
@@ -108,7 +105,7 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
     """Hands the calls to the executor: the end of the `around_tools` chain."""
     task = asyncio.current_task()
     cancellation = run.cancellation
-    run_one = partial(run_tool, run)
+    run_one = MethodType(run_tool, run)
     # While tools run, a cancel interrupts them, each answering for itself; not the executor that waits for them.
     parked = task is not None and cancellation.put_aside(task)
     try:
@@ -139,7 +136,7 @@ async def run_alone(run: Run, call: ToolCall) -> ToolResult:
     Raises:
         BaseException: What a hook raised, or the tool's SystemExit or KeyboardInterrupt.
     """
-    run.started, run.finished, run.paused_calls = {}, {}, []
+    run.calls = run.calls.begun(resumed=False)
     results = [await run_tool(run, call)]
     if run.hooks.plan.intervene:
         results = await gates.last_look_at_results(run, results)
@@ -161,7 +158,7 @@ def _append(run: Run, calls: tuple[ToolCall, ...], done: ToolsOutcome | None) ->
 def _logged(run: Run, result: ToolResult) -> dict[str, Any]:
     """What the log keeps of a result in its message: a reference, when its tool's record has the very result."""
     use_id = result["toolUseId"]
-    return {"toolResultOf": use_id} if run.logged.get(use_id) is result else {"toolResult": result}
+    return {"toolResultOf": use_id} if run.calls.logged.get(use_id) is result else {"toolResult": result}
 
 
 def _results(run: Run, calls: tuple[ToolCall, ...], done: ToolsOutcome | None) -> list[ToolResult]:
@@ -176,9 +173,8 @@ def _results(run: Run, calls: tuple[ToolCall, ...], done: ToolsOutcome | None) -
 
 def _result(run: Run, call: ToolCall, given: dict[str, Any]) -> ToolResult:
     use_id = call.tool_use["toolUseId"]
-    result, finished = given.get(use_id), run.finished.get(use_id)
-    if result is not None and result is not finished:
+    result = given.get(use_id)
+    if result is not None and result is not run.calls.finished.get(use_id):
         return checked_result(result, call.tool_use)
 
-    effects = run.effects.get(use_id)  # of a call whose hooks were paused
-    return finished or (effects[-1].result if effects else None) or error_result(use_id, unfinished(run, use_id))
+    return run.calls.known(use_id) or error_result(use_id, unfinished(run, use_id))

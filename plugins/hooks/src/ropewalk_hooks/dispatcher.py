@@ -271,19 +271,15 @@ def _asking(agent: Agent) -> Message:
 
 def _refused(batch: ToolBatch, text: str) -> list[ToolResult]:
     """One error result per call; those that were done before a pause keep theirs."""
-    kept, effects = current_run().kept, current_run().effects
-    results: list[ToolResult] = []
-    for use_id in (call.tool_use["toolUseId"] for call in batch.calls):
-        done = effects.get(use_id, ())[-1:]
-        results.append(kept.get(use_id) or (done[0].result if done else error_result(use_id, text)))
-
-    return results
+    known = current_run().calls.known
+    uses = [call.tool_use["toolUseId"] for call in batch.calls]
+    return [known(use_id) or error_result(use_id, text) for use_id in uses]
 
 
 def _finished(done: ToolsOutcome) -> list[ToolResult]:
     """The results, without what stands in for those of calls that wait, or have not begun for a pause."""
     run = current_run()
-    return [each for each in done.results if not run.interrupts or each["toolUseId"] in run.finished]
+    return [each for each in done.results if not run.interrupts or each["toolUseId"] in run.calls.finished]
 
 
 def _text(cancel: object, default: str) -> str | None:

@@ -144,7 +144,7 @@ def _asked_now() -> set[str]:
     except RuntimeError:  # a direct call
         return set()
 
-    return {each.id for _, interrupts in run.paused_calls for each in interrupts}
+    return {each.id for _, interrupts in run.calls.waiting for each in interrupts}
 
 
 def _prefix(call: ToolCall) -> str:

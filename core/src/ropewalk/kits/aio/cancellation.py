@@ -148,14 +148,11 @@ class Cancellation:
 
         return left <= self._parked.get(task, 0)
 
-    @contextlib.contextmanager
-    def claiming(self) -> Iterator[None]:
-        """Lets the run's own interruption of this task end the block, and nothing more."""
-        try:
-            yield
-        except asyncio.CancelledError:
-            if not self.claim():
-                raise
+    def __enter__(self) -> None:
+        """Begins a block that the run's own interruption of this task ends, and nothing more."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        return isinstance(error, asyncio.CancelledError) and self.claim()
 
     def comes_from_outside(self) -> bool:
         """Whether somebody else has cancelled the current task since it was parked."""

@@ -80,36 +80,20 @@ class Assembly:
             except (KeyError, TypeError, AttributeError):
                 pass
 
-        return self._feed_any(raw)
-
-    def _feed_any(self, raw: StreamEvent) -> Delta | None:
+        told: Delta | None = None
         try:
-            body = raw.get("contentBlockDelta")
-            if body is None:
-                return self._feed_other(raw)
-
-            text = body["delta"].get("text")
-            if text is None:
-                return self._feed_delta(raw, body)
-
-            index = body.get("contentBlockIndex")
-            if index is not self._text_index:
-                self._turn_to_text(index)
-
-            if type(text) is not str:
-                raise MalformedStreamError(
-                    f"a text delta carries {type(text).__name__}: the model plugin must send str"
-                )
-
-            self._text_parts.append(text)
+            for key, body in raw.items():
+                handler = _HANDLERS.get(key)
+                if handler is not None:
+                    told = handler(self, body, raw) or told
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise MalformedStreamError(
                 f"{_shown(raw)} is no stream event: the model plugin must send Converse events"
             ) from error
 
-        return None
+        return told
 
-    def _feed_delta(self, raw: StreamEvent, body: dict[str, Any]) -> ToolInputDelta | None:
+    def _on_delta(self, body: dict[str, Any], raw: StreamEvent) -> ToolInputDelta | None:
         delta: dict[str, Any] = body["delta"]
         index = body.get("contentBlockIndex")
         if "toolUse" in delta:
@@ -117,7 +101,10 @@ class Assembly:
             block.parts.append(delta["toolUse"]["input"] or "")
             return ToolInputDelta(raw, delta, block.start, block.parts)
 
-        if "reasoningContent" in delta:
+        text = delta.get("text")
+        if text is not None:
+            self._take_text(index, text)
+        elif "reasoningContent" in delta:
             self._take_reasoning(self._block("reasoning", index), delta["reasoningContent"])
         elif "citation" in delta:
             block = self._by_index.get(index) or self._block("citations", index)
@@ -125,43 +112,33 @@ class Assembly:
 
         return None
 
-    def _feed_other(self, raw: StreamEvent) -> TextEnded | None:
-        ended = False
-        for key in raw:
-            handler = _HANDLERS.get(key)
-            if handler is not None and handler(self, raw[key]):
-                ended = True
-
-        return TextEnded(raw) if ended else None
-
-    def _on_start(self, body: dict[str, Any]) -> None:
+    def _on_start(self, body: dict[str, Any], _: StreamEvent) -> None:
         start: dict[str, Any] = body.get("start") or {}
         if "toolUse" in start:
             self._open("tool", body.get("contentBlockIndex"), dict(start["toolUse"]))
 
-    def _on_stop(self, body: dict[str, Any]) -> bool:
-        """Closes a block; True when it was one of text."""
+    def _on_stop(self, body: dict[str, Any], raw: StreamEvent) -> TextEnded | None:
         index = body.get("contentBlockIndex")
         block = self._by_index.pop(index, None) or (self._current if index is None else None)
         if block is None:
-            return False
+            return None
 
         block.closed = True
         self._text_index = _NO_INDEX
         self._current = None if block is self._current else self._current
-        return block.kind == "text"
+        return TextEnded(raw) if block.kind == "text" else None
 
-    def _on_message_stop(self, body: dict[str, Any]) -> None:
+    def _on_message_stop(self, body: dict[str, Any], _: StreamEvent) -> None:
         self._stop = str(body.get("stopReason") or "end_turn")
 
-    def _on_metadata(self, body: dict[str, Any]) -> None:
+    def _on_metadata(self, body: dict[str, Any], _: StreamEvent) -> None:
         usage = body.get("usage")
         if usage:
             self._usage = _checked_usage(usage)
 
         self._latency = int((body.get("metrics") or {}).get("latencyMs") or 0)
 
-    def _on_redact(self, body: dict[str, Any]) -> None:
+    def _on_redact(self, body: dict[str, Any], _: StreamEvent) -> None:
         texts = {key: clean_text(_of_type(str, text)) for key, text in body.items() if text}
         self._redact = {**(self._redact or {}), **texts}
 
@@ -192,10 +169,15 @@ class Assembly:
 
         return block
 
-    def _turn_to_text(self, index: Any) -> None:
-        block = self._block("text", index)
-        self._text_index = index
-        self._text_parts = block.parts
+    def _take_text(self, index: Any, text: object) -> None:
+        if index is not self._text_index:
+            self._text_parts = self._block("text", index).parts
+            self._text_index = index
+
+        if type(text) is not str:
+            raise MalformedStreamError(f"a text delta carries {type(text).__name__}: the model plugin must send str")
+
+        self._text_parts.append(text)
 
     @staticmethod
     def _take_reasoning(block: _Block, piece: dict[str, Any]) -> None:
@@ -265,8 +247,9 @@ class Assembly:
         return sorted(self._blocks, key=lambda block: block.index) if len(self._blocks) > 1 else self._blocks
 
 
-_HANDLERS: Final[dict[str, Callable[[Assembly, Any], bool | None]]] = {
-    "contentBlockStart": Assembly._on_start,  # noqa: SLF001 - the class's own table
+_HANDLERS: Final[dict[str, Callable[[Assembly, Any, StreamEvent], Delta | None]]] = {
+    "contentBlockDelta": Assembly._on_delta,  # noqa: SLF001 - the class's own table
+    "contentBlockStart": Assembly._on_start,  # noqa: SLF001
     "contentBlockStop": Assembly._on_stop,  # noqa: SLF001
     "messageStop": Assembly._on_message_stop,  # noqa: SLF001
     "metadata": Assembly._on_metadata,  # noqa: SLF001
