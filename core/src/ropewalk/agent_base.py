@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from ropewalk.errors import MissingPluginError, SnapshotException
 from ropewalk.kits.aio.blocking import run_blocking
 from ropewalk.kits.hooks.activation import require_owner
+from ropewalk.kits.hooks.discovery import registry
 from ropewalk.kits.identity import system_blocks
 from ropewalk.kits.json_values import unpacked
 from ropewalk.kits.log.standing import Standing
@@ -142,7 +143,8 @@ class AgentBase:
         if found is None:
             wanted = f"Agent.{name}()"
             owner = require_owner(name, wanted)
-            raise MissingPluginError(wanted, f"ropewalk-{owner}", hint=f"the plugin {owner!r} is not active: add it")
+            distribution = registry().installed[owner].distribution
+            raise MissingPluginError(wanted, distribution, hint=f"the plugin {owner!r} is not active: add it")
 
         return found
 

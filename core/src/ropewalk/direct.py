@@ -106,7 +106,8 @@ async def _call(agent: Agent, tool: Tool, given: dict[str, Any], override: str |
     finally:
         under_way.reset(token)
         run.cancellation.end()
-        await end_log(run)
         let_go(run)
         if recorded:
             agent.release(run)
+
+        await end_log(run)  # last, for it may raise

@@ -14,9 +14,11 @@ from weakref import ReferenceType, ref
 from ropewalk.kits.aio.cancellation import Cancellation
 from ropewalk.kits.aio.channel import Channel
 from ropewalk.kits.aio.followers import Followed
+from ropewalk.kits.aio.locks import Lock
 from ropewalk.kits.aio.seam import current_seam
 from ropewalk.kits.json_values import packed, unpacked
 from ropewalk.kits.log.records import Journal, Record
+from ropewalk.kits.log.standing import Standing
 from ropewalk.kits.messages.history import History
 from ropewalk.kits.metrics import EventLoopMetrics
 from ropewalk.kits.suspension import Interrupt, Suspend, Suspension, interrupt_id
@@ -105,6 +107,7 @@ class Run(Followed):
         "model_error",
         "nameless_turns",
         "now",
+        "once_locks",
         "once_results",
         "options",
         "outcome",
@@ -162,6 +165,7 @@ class Run(Followed):
         self.interrupts: tuple[Interrupt, ...] = ()
         self.answers: dict[str, Any] = {}
         self.once_results: dict[str, Any] = {}
+        self.once_locks: dict[str, Lock] = {}
         self.outcome: ModelOutcome | None = None
         self.outcome_gated = True
         self.model_chain: Callable[[ModelRequest], Awaitable[ModelOutcome | Retry]]
@@ -180,7 +184,8 @@ class Run(Followed):
             number = self.resumed.records if self.resumed is not None else 0
             nest = inside.get()
             if hooks.plan.write_records:
-                self.journal = Journal(self.id, partial(_write, self.agent), number)
+                log = self.agent.log = self.agent.log or Standing()
+                self.journal = Journal(self.id, partial(_write, ref(self.agent)), number, queue=log.queue)
             elif nest is not None and nest[0]() is self.agent:
                 self.journal = nest[1].nested(self.id, nest[2], number)
 
@@ -253,12 +258,13 @@ class Run(Followed):
         Returns:
             What it returned, or had returned.
         """
-        if key not in self.once_results:
-            value = act()
-            self.once_results[key] = kept = packed(await value if inspect.isawaitable(value) else value)
-            if self.journal:
-                self.journal.add("once", {"key": key, "value": kept})
-                await self.commit()
+        async with self.once_locks.setdefault(key, Lock()):  # tools that run at once may ask for the same
+            if key not in self.once_results:
+                value = act()
+                self.once_results[key] = kept = packed(await value if inspect.isawaitable(value) else value)
+                if self.journal:
+                    self.journal.add("once", {"key": key, "value": kept})
+                    await self.commit()
 
         return unpacked(self.once_results[key])
 
@@ -305,12 +311,7 @@ class Run(Followed):
         if journal is None or not (journal.pending or journal.writing.locked()):
             return  # a write under way may have taken what the caller has noted: it waits for that one
 
-        task = asyncio.current_task()
-        parked = task is not None and self.cancellation.is_parked(task)
-        if task is not None:
-            self.cancellation.unpark(task)
-
-        try:
+        with self.cancellation.sheltered():
             async with journal.writing:  # tools that run at once commit at once; a store gets records in their order
                 records = journal.take()
                 try:
@@ -319,10 +320,8 @@ class Run(Followed):
                 except BaseException:
                     journal.put_back(records)
                     raise
-        finally:
-            if task is not None and parked:
-                self.cancellation.park(task)
 
 
-async def _write(agent: Agent, records: list[Record]) -> None:
+async def _write(reference: Callable[[], Any], records: list[Record]) -> None:
+    agent = reference()  # whoever writes holds it; what could not be written must not
     await agent.hooks.write_records(records, agent)

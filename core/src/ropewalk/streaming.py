@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Awaitable
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +46,11 @@ async def stream(agent: Agent, options: CallOptions) -> AsyncIterator[dict[str, 
     finally:
         answer = event = None  # type: ignore[assignment]  # an error's own frames must not refer to it
         if not task.done():
+            task.add_done_callback(channel.forget)  # also when this one is cancelled again
             task.cancel()
             await asyncio.wait([task])
-            with contextlib.suppress(asyncio.CancelledError):
-                task.exception()  # taken, or the task would keep the error, its frames, and so the agent
+
+        channel.forget(task)
 
 
 async def _settled(
@@ -63,5 +63,6 @@ async def _settled(
         raise
     except BaseException as error:  # noqa: BLE001 - raised again in the consumer's task
         end.append(error)
+        del end
     finally:
         channel.close()

@@ -33,11 +33,12 @@ STOP_REASONS: frozenset[str] = frozenset(
 
 
 class ToolUse(TypedDict):
-    """One request of the model to run a tool; `input` is a JSON object."""
+    """One request of the model to run a tool; `input` is a JSON object, `signature` the provider's own, if any."""
 
     toolUseId: str
     name: str
     input: dict[str, Any]
+    signature: NotRequired[str]
 
 
 class ToolResultContent(TypedDict, total=False):

@@ -23,7 +23,10 @@ async def ask_model(run: Run, request: ModelRequest, purpose: str) -> ModelOutco
     aside.id, aside.cycle, aside.metrics, aside.cancellation = run.id, run.cycle, run.metrics, run.cancellation
     aside.journal, aside.state, aside.model = run.journal, run.state, run.agent.resolve_model()
     aside.model_chain = run.hooks.around_model_call(partial(call_model, aside), run.agent)
+    messages = run.history.messages
+    free, messages.locked = messages.locked, True  # hooks of the call are told, as in a turn
     try:
         return await model_turn(aside, replace(request, purpose=purpose, invocation_state=run.invocation_state))
     finally:
+        messages.locked = free
         del aside.model_chain

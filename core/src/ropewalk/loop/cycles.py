@@ -118,7 +118,7 @@ async def _store(run: Run, outcome: ModelOutcome) -> None:
         if run.journal or run.followed:
             await _tell(run, outcome.message)
 
-        if outcome.usage["inputTokens"]:
+        if outcome.usage["totalTokens"]:
             run.history.tokens.observe(outcome.usage, run.history.messages[-1])
 
     run.position = "answered"

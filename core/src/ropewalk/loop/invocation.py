@@ -72,25 +72,22 @@ async def _beside(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     agent = run.agent
     head, run.history = run.history, run.history.branch()
     base = list(run.history.messages)
-    first = agent.log.journal if agent.log is not None else None
-    run.journal = first.nested(run.id, f"{BESIDE}{run.id}") if first is not None else None
+    own = run.journal
+    run.journal = own.nested(run.id, f"{BESIDE}{run.id}") if own is not None else None
     agent.join(run)
     try:
         return await _admitted(run, messages)
     finally:
         agent.release(run)
-        head.append_block(run.history, base, first)
+        head.append_block(run.history, base, own if agent.log is not None and agent.log.agrees else None)
         await run.commit()
 
 
 async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:
-    task = asyncio.current_task()
     token = under_way.set(ref(run))
     try:
         await begin_log(run)  # not parked: a cancel waits until it is written
-        if task is not None:
-            run.cancellation.park(task)
-
+        run.cancellation.park()
         try:
             result = await _to_its_end(run, messages)
         except BaseException as error:
@@ -106,9 +103,7 @@ async def _admitted(run: Run, messages: tuple[Message, ...]) -> AgentResult:
     finally:
         under_way.reset(token)
         run.cancellation.end()
-        if task is not None:
-            run.cancellation.unpark(task)
-
+        run.cancellation.unpark()
         let_go(run)
 
 
@@ -129,8 +124,11 @@ async def _to_its_end(run: Run, messages: tuple[Message, ...]) -> AgentResult:
         result = _cancelled(run)
 
     if run.hooks.managers["after_invocation"] and run.paused is None:
-        with run.cancellation:
-            await context.manage(run, "after_invocation")
+        try:
+            with run.cancellation:
+                await context.manage(run, "after_invocation")
+        except Suspend as suspend:
+            result = paused_by(run, suspend, result)
 
     _note_end(run, result.stop_reason)
     with run.cancellation:

@@ -38,9 +38,8 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
     if use_id in calls.kept:
         return calls.kept[use_id]
 
-    task = asyncio.current_task()
     cancellation = run.cancellation
-    parked = task is not None and cancellation.park(task)
+    parked = cancellation.park()
     try:
         if cancellation.requested or run.batch_failure is not None:
             result = error_result(use_id, unfinished(run, use_id))
@@ -61,8 +60,8 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
         result = calls.finished.get(use_id) or error_result(use_id, unfinished(run, use_id))
     finally:
         cancellation.settle()
-        if parked and task is not None:
-            cancellation.unpark(task)
+        if parked:
+            cancellation.unpark()
 
     calls.finished[use_id] = result
     return result

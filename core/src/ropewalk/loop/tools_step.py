@@ -103,11 +103,10 @@ def _raise_failure(run: Run) -> NoReturn:
 
 async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
     """Hands the calls to the executor: the end of the `around_tools` chain."""
-    task = asyncio.current_task()
     cancellation = run.cancellation
     run_one = MethodType(run_tool, run)
     # While tools run, a cancel interrupts them, each answering for itself; not the executor that waits for them.
-    parked = task is not None and cancellation.put_aside(task)
+    parked = cancellation.put_aside()
     try:
         results = None
         if run.hooks.plan.execute_tools:
@@ -118,8 +117,7 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
     except Suspend:  # the calls have noted why; hooks around the tools see what there is
         return ToolsOutcome([_result(run, call, {}) for call in batch.calls])
     finally:
-        if task is not None:
-            cancellation.take_back(task, parked=parked)
+        cancellation.take_back(parked=parked)
 
     if not isinstance(results, list) or len(results) != len(batch.calls):
         raise PluginError(

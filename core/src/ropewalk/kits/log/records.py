@@ -22,13 +22,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
+from ropewalk.kits.aio.locks import Lock
 from ropewalk.kits.aio.seam import current_seam
 from ropewalk.kits.json_values import packed, unpacked
 
@@ -169,6 +169,21 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
+class Queue:
+    """What an agent's runs, one after the other or beside one another, have noted and not written yet, in its order.
+
+    Attributes:
+        records: The records.
+        writing: Held while records are written.
+    """
+
+    __slots__ = ("records", "writing")
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.writing = Lock()
+
+
 class Journal:
     """Collects a run's records between two commits.
 
@@ -179,16 +194,25 @@ class Journal:
         writing: Held while records are written.
     """
 
-    __slots__ = ("_lock", "_number", "_pending", "path", "run", "write", "writing")
+    __slots__ = ("_lock", "_number", "_pending", "_queue", "path", "run", "write", "writing")
 
-    def __init__(self, run: str, write: Write, number: int = 0, outer: Journal | None = None, place: str = "") -> None:
+    def __init__(
+        self,
+        run: str,
+        write: Write,
+        number: int = 0,
+        outer: Journal | None = None,
+        place: str = "",
+        queue: Queue | None = None,
+    ) -> None:
         self.run = run
         self.write = write
         self.path: Path = () if outer is None else (*outer.path, place)
-        self.writing: asyncio.Lock = asyncio.Lock() if outer is None else outer.writing
+        self._queue: Queue = outer._queue if outer is not None else queue or Queue()  # noqa: SLF001 - one for all
+        self.writing = self._queue.writing
         self._lock = threading.Lock()  # tools in threads change state, which is a record
         self._number = number
-        self._pending: list[Record] = [] if outer is None else outer._pending  # noqa: SLF001 - one list for all
+        self._pending = self._queue.records
 
     def add(self, kind: Kind, data: dict[str, Any]) -> None:
         """Notes one change."""

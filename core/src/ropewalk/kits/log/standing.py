@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ropewalk.kits.log.fold import LogState
-from ropewalk.kits.log.records import Journal, Write
+from ropewalk.kits.log.records import Journal, Queue, Write
 from ropewalk.kits.state import JSONState
 
 
@@ -18,16 +18,18 @@ class Standing:
         journal: The journal of the run under way.
         changes: Changes of state since the last run.
         unwritten: A journal whose last records could not be written; nothing happens before they are.
+        queue: What runs have noted and not written yet.
         nested: What the log knows of sub-agents whose calls have not ended, by tool-use id.
     """
 
-    __slots__ = ("agrees", "changes", "journal", "nested", "unwritten")
+    __slots__ = ("agrees", "changes", "journal", "nested", "queue", "unwritten")
 
     def __init__(self) -> None:
         self.agrees = False
         self.journal: Journal | None = None
         self.changes: list[dict[str, Any]] = []
         self.unwritten: Journal | None = None
+        self.queue = Queue()
         self.nested: dict[str, LogState] = {}
 
     def follow(self, cell: str | None, state: JSONState) -> None:
@@ -52,12 +54,16 @@ class Standing:
         Raises:
             Exception: It still cannot be written; the agent must not go on.
         """
-        if self.unwritten is not None:
-            records = self.unwritten.take()
+        left = self.unwritten
+        if left is None:
+            return
+
+        async with left.writing:
+            records = left.take()
             try:
-                await self.unwritten.write(records)
+                await left.write(records)
             except BaseException:
-                self.unwritten.put_back(records)
+                left.put_back(records)
                 raise
 
             self.unwritten = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from ropewalk.errors import IncompleteStreamError, MalformedStreamError
 from ropewalk.kits.calls.outcomes import NO_USAGE, ModelOutcome
@@ -98,7 +98,7 @@ class Assembly:
         index = body.get("contentBlockIndex")
         if "toolUse" in delta:
             block = self._tool_block(index)
-            block.parts.append(delta["toolUse"]["input"] or "")
+            block.parts.append(delta["toolUse"].get("input") or "")
             return ToolInputDelta(raw, delta, block.start, block.parts)
 
         text = delta.get("text")
@@ -304,12 +304,12 @@ def _tool_use(block: _Block, free_id: FreeId, taken: set[str], errors: dict[str,
     if problem is not None:
         errors[use_id] = problem
 
-    use: dict[str, Any] = {"toolUseId": use_id, "name": _name(block), "input": value}
+    use: ToolUse = {"toolUseId": use_id, "name": _name(block), "input": value}
     signature = block.start.get("signature")
     if isinstance(signature, str) and signature:  # some providers sign a call, and want the signature back with it
         use["signature"] = clean_text(signature)
 
-    return {"toolUse": cast("ToolUse", use)}
+    return {"toolUse": use}
 
 
 def _name(block: _Block) -> str:

@@ -13,12 +13,11 @@ from ropewalk.kits.log.records import Journal
 from ropewalk.kits.messages.chain import Chain
 from ropewalk.kits.messages.differences import Mark, added, redacted, since, unchanged_ends
 from ropewalk.kits.messages.message_list import MessageList
-from ropewalk.kits.messages.repair import repaired
+from ropewalk.kits.messages.repair import joined, repaired
 from ropewalk.kits.messages.rules import (
     OUTCOME_UNKNOWN,
     closing_results,
     is_legal_id,
-    results_first,
     sendable,
     tool_uses,
 )
@@ -125,7 +124,7 @@ class History:
                 self.open_uses.pop(block["toolResult"]["toolUseId"], None)
 
         if last is not None and last["role"] == "user":
-            self._replace_last({**last, "content": results_first([*last["content"], *blocks])})
+            self._replace_last(joined(last, metadata, blocks))
             return
 
         content = list(blocks)
