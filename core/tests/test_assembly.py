@@ -228,7 +228,6 @@ def test_garbage_before_a_cancel_gives_an_outcome_or_a_malformed_stream(events):
         {"contentBlockDelta": {}},
         delta(0, text=3),
         delta([], text="x"),
-        {"contentBlockDelta": {"delta": {"toolUse": {}}}},
         {"contentBlockStart": {"start": {"toolUse": "add"}}},
         {"contentBlockStart": {"contentBlockIndex": {}, "start": {"toolUse": {"name": "f"}}}},
         {"metadata": {"metrics": {"latencyMs": "soon"}}},

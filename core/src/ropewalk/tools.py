@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from ropewalk.kits.calls.copies import plain_copy
 from ropewalk.types import Effect, OnUnknown, ToolResult, ToolSpec, ToolUse
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class ToolCall:
 
     def private(self) -> ToolCall:
         """A copy whose arguments nobody else holds, so that what a gate has seen is what runs."""
-        return ToolCall(self._run, copy.deepcopy(self.tool_use), self.tool, self.input_error, self.attempt)
+        return ToolCall(self._run, plain_copy(self.tool_use), self.tool, self.input_error, self.attempt)
 
     def with_input(self, value: dict[str, Any]) -> ToolCall:
         """A call of the same use with other arguments; the history keeps what the model asked for."""

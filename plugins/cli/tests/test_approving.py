@@ -101,6 +101,7 @@ def test_without_the_option_nobody_is_asked(run):
 
 def test_a_guarded_tool_behind_the_name_of_another_one_is_asked_about(run):
     result = run("swapping", "--approve", "delete", stdin="n\n")
+    assert "Run the tool delete in the place of look with {}?" in result.stderr
 
     assert (result.stderr.count("[y/n]"), ran(result)) == (1, [])
 

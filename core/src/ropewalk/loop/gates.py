@@ -6,9 +6,9 @@ it is stored. With nobody who intervenes none of this runs.
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING
 
+from ropewalk.kits.calls.copies import plain_copy
 from ropewalk.kits.calls.outcomes import ModelOutcome, Retry
 from ropewalk.kits.calls.verdicts import Guide, Refuse
 from ropewalk.kits.messages.prompt import with_user_blocks
@@ -37,7 +37,7 @@ async def before_model(run: Run, request: ModelRequest) -> tuple[ModelRequest, M
         return request, None
 
     outcome = ModelOutcome.saying(denied(verdict))
-    run.passed_message = copy.deepcopy(outcome.message)
+    run.passed_message = plain_copy(outcome.message)
     run.outcome = outcome
     return request, outcome
 
@@ -61,11 +61,11 @@ async def after_model(run: Run, outcome: ModelOutcome) -> ModelOutcome | Retry:
 
 async def last_look_at_model(run: Run, outcome: ModelOutcome) -> ModelOutcome:
     """The outcome that may be stored: asked again when a hook changed what had passed."""
-    if outcome.message == run.passed_message:
-        return outcome
+    if outcome.message == run.passed_message:  # not the hook's own object, which it may still write to
+        return ModelOutcome(**{**outcome.to_dict(), "message": plain_copy(run.passed_message)})
 
     passed = await _model_gate(run, outcome, last=True)
-    return passed if isinstance(passed, ModelOutcome) else outcome.withheld(f"GUIDANCE: {passed.reason}")
+    return passed if isinstance(passed, ModelOutcome) else ModelOutcome.withheld(outcome, f"GUIDANCE: {passed.reason}")
 
 
 async def _model_gate(run: Run, outcome: ModelOutcome, *, last: bool) -> ModelOutcome | Retry:
@@ -74,11 +74,11 @@ async def _model_gate(run: Run, outcome: ModelOutcome, *, last: bool) -> ModelOu
         return Retry(verdict.feedback, feedback=({"text": verdict.feedback},))
 
     if isinstance(verdict, Refuse):
-        passed = outcome.withheld(denied(verdict))
+        passed = passed.withheld(denied(verdict))
 
-    run.passed_message = copy.deepcopy(passed.message)
+    run.passed_message = plain_copy(passed.message)
     if not last:
-        await run.release_held(None if passed is outcome else passed.message)
+        await run.release_held(passed.message, same=passed is outcome)
 
     return passed
 
@@ -101,20 +101,19 @@ async def before_tool(run: Run, call: ToolCall) -> tuple[ToolCall, ToolResult | 
     return call, _passed(run, error_result(use_id, denied(refusal))) if isinstance(refusal, Refuse) else None
 
 
-async def after_tool(run: Run, result: ToolResult) -> ToolResult:
-    """The result that may leave the innermost step."""
-    return await _tool_gate(run, result, last=False)
-
-
 async def last_look_at_results(run: Run, results: list[ToolResult]) -> list[ToolResult]:
     """The results that may be stored: asked again where a hook changed what had passed."""
+    passed = run.calls.passed
     return [
-        result if result == run.calls.passed.get(result["toolUseId"]) else await _tool_gate(run, result, last=True)
+        plain_copy(passed[use_id])
+        if passed.get(use_id := result["toolUseId"]) == result
+        else await after_tool(run, result, last=True)
         for result in results
     ]
 
 
-async def _tool_gate(run: Run, result: ToolResult, *, last: bool) -> ToolResult:
+async def after_tool(run: Run, result: ToolResult, *, last: bool = False) -> ToolResult:
+    """The result that may leave the innermost step, or be stored."""
     use_id = result["toolUseId"]
     passed, refusal = await run.hooks.intervene("after_tool_call", result, run.agent, policies_only=last)
     if isinstance(refusal, Refuse):
@@ -122,10 +121,10 @@ async def _tool_gate(run: Run, result: ToolResult, *, last: bool) -> ToolResult:
     elif passed is not result:
         passed = {**passed, "toolUseId": use_id}
 
-    run.release_held_of(use_id, show=refusal is None)
+    run.release_held_of(use_id, show=passed == result)
     return _passed(run, passed)
 
 
 def _passed(run: Run, result: ToolResult) -> ToolResult:
-    run.calls.passed[result["toolUseId"]] = copy.deepcopy(result)
+    run.calls.passed[result["toolUseId"]] = plain_copy(result)
     return result

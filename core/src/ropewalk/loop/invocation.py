@@ -212,7 +212,7 @@ async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult
 
     if isinstance(result, Denied):
         message: Message = {"role": "assistant", "content": [{"text": result.text}]}
-        return AgentResult("end_turn", message, run.metrics, run.state)
+        result = AgentResult("end_turn", message, run.metrics, run.state)
 
     if isinstance(result, AgentResult) and run.hooks.plan.intervene:
         result.message = await gates.last_look_at_message(run, result.message)
@@ -270,6 +270,7 @@ async def _stored(run: Run, invocation: Invocation) -> Mark | Denied:
     if run.hooks.plan.intervene:
         invocation, refusal = await run.hooks.intervene("before_invocation", invocation, run.agent)
         if isinstance(refusal, Refuse):
+            run.passed_message = {"role": "assistant", "content": [{"text": gates.denied(refusal)}]}
             return Denied(gates.denied(refusal))
 
     if run.journal:

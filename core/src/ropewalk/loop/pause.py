@@ -85,7 +85,6 @@ def restore(run: Run, pause: Suspension) -> None:
     run.outcome_gated = pause.model_gated
     if pause.model is not None:
         run.outcome = ModelOutcome(**pause.model)
-        run.passed_message = run.outcome.message
     elif pause.position == "tools":
         run.outcome = ModelOutcome(run.history.messages[-1], "tool_use", input_errors=pause.input_errors)
 
@@ -97,7 +96,6 @@ def restore_tools(run: Run, pause: Suspension | None) -> None:
 
     calls = run.calls = CallsUnderWay()
     calls.kept = {use: unpacked(packed(result)) for use, result in pause.finished.items()}
-    calls.passed = dict(calls.kept)
     calls.effects = {use: list(effects) for use, effects in pause.effects.items()}
     calls.unknown, calls.memos = dict(pause.unknown), dict(pause.memos)
     calls.logged = {**{use: effects[-1].result for use, effects in calls.effects.items() if effects}, **calls.kept}
@@ -113,7 +111,7 @@ def close_open(run: Run, text: str) -> None:
     blocks: list[ContentBlock] = []
     for use_id in run.history.open_uses:
         known = run.calls.known(use_id)
-        untold = error_result(use_id, OUTCOME_UNKNOWN if use_id in run.calls.unknown else text)
+        untold = error_result(use_id, OUTCOME_UNKNOWN if {use_id} & {*run.calls.unknown, *run.calls.effects} else text)
         blocks.append({"toolResult": known or untold})
 
     if blocks:

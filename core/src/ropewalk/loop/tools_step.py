@@ -147,6 +147,9 @@ async def run_alone(run: Run, call: ToolCall) -> ToolResult:
 
 def _append(run: Run, calls: tuple[ToolCall, ...], done: ToolsOutcome | None) -> list[ToolResult]:
     """Appends one result per use."""
+    if done is None and run.hooks.plan.intervene:  # what hooks made of them nobody has looked at
+        run.calls.finished = {**run.calls.kept, **run.calls.passed}
+
     results = _results(run, calls, done)
     blocks: list[ContentBlock] = [{"toolResult": result} for result in results]
     run.history.add_user(blocks, logged=[_logged(run, result) for result in results] if run.journal else None)
@@ -156,7 +159,7 @@ def _append(run: Run, calls: tuple[ToolCall, ...], done: ToolsOutcome | None) ->
 def _logged(run: Run, result: ToolResult) -> dict[str, Any]:
     """What the log keeps of a result in its message: a reference, when its tool's record has the very result."""
     use_id = result["toolUseId"]
-    return {"toolResultOf": use_id} if run.calls.logged.get(use_id) is result else {"toolResult": result}
+    return {"toolResultOf": use_id} if run.calls.logged.get(use_id) == result else {"toolResult": result}
 
 
 def _results(run: Run, calls: tuple[ToolCall, ...], done: ToolsOutcome | None) -> list[ToolResult]:

@@ -101,8 +101,10 @@ class ApprovalPlugin:
 
 def question(call: ToolCall) -> str:
     """What is asked: the tool and its whole input, for nothing that runs may be hidden."""
+    asked = call.tool_use["name"]
+    name = asked if call.tool is None else call.tool.tool_name
     arguments = json.dumps(strict_json(call.tool_use["input"]), ensure_ascii=False)
-    return f"Run the tool {call.tool_use['name']} with {arguments}?"
+    return f"Run the tool {name}{'' if name == asked else f' in the place of {asked}'} with {arguments}?"
 
 
 def is_approved(prompt: str) -> bool:

@@ -88,14 +88,14 @@ class Followed:
         if self._held:
             self._held = []
 
-    async def release_held(self, instead: Message | None) -> None:
-        """Shows what was held back of an answer, or the texts of the message that took its place."""
+    async def release_held(self, message: Message, *, same: bool) -> None:
+        """Shows what was held back of an answer, or the texts of the message when it is not the same any more."""
         if self._held is None or not self._follow_deltas:
             return
 
         held, self._held = self._held, []
         show = self._follower()
-        for event in held if instead is None else _as_deltas(instead):
+        for event in held if same and not any(map(_redacts, held)) else _as_deltas(message):
             if show(event):
                 await self.let_consumer_catch_up()
 
@@ -201,6 +201,11 @@ class Followed:
 
 def _holds_output(plugin: Any) -> bool:
     return getattr(type(plugin), "tier", "normal") == "policy" and bool(getattr(plugin, "holds_output", False))
+
+
+def _redacts(event: Streamed) -> bool:
+    """Whether a guardrail takes back what was said before."""
+    return isinstance(event, dict) and bool((event.get("redactContent") or {}).get("redactAssistantContentMessage"))
 
 
 def _as_deltas(message: Message) -> list[Streamed]:

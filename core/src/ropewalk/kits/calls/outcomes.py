@@ -59,7 +59,7 @@ class ModelOutcome:
 
     def to_dict(self) -> dict[str, Any]:
         """The attributes by name, for `ModelOutcome(**them)`."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in ModelOutcome.__slots__}  # not those of a subclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,10 @@ Afterwards policies are asked first, so that nothing that they withhold is seen 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ropewalk.errors import PluginError
+from ropewalk.kits.aio.deadlines import LATE, within
 from ropewalk.kits.calls.verdicts import Guide, Moment, Refuse, Replace
 from ropewalk.kits.hooks import verbs
 from ropewalk.kits.hooks.blueprint import Link, Links
@@ -124,31 +123,13 @@ async def _ask(link: Link, plugins: tuple[Any, ...], arguments: tuple[Any, ...])
     if link.tier != "policy":
         return await asking
 
-    # A task of its own: a policy that swallows its cancellation is left behind instead of holding up the run.
+    # A policy that swallows its cancellation is left behind instead of holding up the run.
     limit = getattr(plugins[link.index], "time_limit", TIME_LIMIT)
-    task = asyncio.ensure_future(_as_value(asking))
-    try:
-        done, _ = await asyncio.wait({task}, timeout=limit)
-    finally:
-        if not task.done():
-            task.cancel()
-
-    if not done:
+    answer = await within(limit, asking)
+    if answer is LATE:
         raise PluginError(
             f"the policy {link.plugin_name!r} did not answer within {limit} s at {arguments[0]} "
             f"[{where(link.function)}]: nothing passes; make it faster, or set its time_limit"
         )
 
-    answer, ending = task.result()
-    if ending is not None:
-        raise ending
-
     return answer
-
-
-async def _as_value(asking: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-    """What is answered, or what is to end the process: a task that raises that takes its event loop with it."""
-    try:
-        return await asking, None
-    except (SystemExit, KeyboardInterrupt) as ending:
-        return None, ending

@@ -130,23 +130,26 @@ async def close(links: Links, plugins: Plugins, arguments: tuple[Any, ...]) -> N
     """
     errors: list[Exception] = []
     halted: BaseException | None = None
-    for link in links:
-        try:
-            await gather((link,), plugins, arguments)
-        except BaseException as error:  # noqa: BLE001 - all run first, then it is raised
-            if isinstance(error, Exception):
-                errors.append(error)
-            else:
-                halted = halted or error
+    try:
+        for link in links:
+            try:
+                await gather((link,), plugins, arguments)
+            except BaseException as error:  # noqa: BLE001 - all run first, then it is raised
+                if isinstance(error, Exception):
+                    errors.append(error)
+                else:
+                    halted = halted or error
 
-    if halted is not None:
-        for each in errors:
-            logger.error("an error of %s gives way to %r", links[0].hook, halted, exc_info=each)
+        if halted is not None:
+            for each in errors:
+                logger.error("an error of %s gives way to %r", links[0].hook, halted, exc_info=each)
 
-        raise halted
+            raise halted
 
-    if errors:
-        raise ExceptionGroup(f"{len(errors)} of {len(links)} plugins failed in {links[0].hook}", errors)
+        if errors:
+            raise ExceptionGroup(f"{len(errors)} of {len(links)} plugins failed in {links[0].hook}", errors)
+    finally:
+        errors, halted = [], None  # or the errors' own frames would refer to them
 
 
 # -- chains ------------------------------------------------------------------------------------------------------

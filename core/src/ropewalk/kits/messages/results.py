@@ -38,28 +38,15 @@ def checked_result(result: Any, tool_use: ToolUse) -> ToolResult:
     if status not in ("success", "error") or not all(isinstance(piece, dict) for piece in content):
         return error_result(use_id, f"Error: Tool '{tool_use['name']}' returned a malformed result")
 
-    same_id = result.get("toolUseId") == use_id and "status" in result
-    if same_id and len(content) == 1 and _is_plain(content[0]):
-        return result  # type: ignore[return-value]  # nearly every result: one piece of clean text
-
     clean = [_clean_piece(piece) for piece in content]
-    if same_id and all(a is b for a, b in zip(clean, content, strict=True)):
-        return result  # type: ignore[return-value]
-
     return {"toolUseId": use_id, "status": status, "content": clean}  # type: ignore[typeddict-item]
-
-
-def _is_plain(piece: Any) -> bool:
-    """Whether a piece is ASCII text and needs no cleaning."""
-    text = piece.get("text") if type(piece) is dict else None
-    return type(text) is str and text.isascii()
 
 
 def _clean_piece(piece: dict[str, Any]) -> dict[str, Any]:
     text = piece.get("text")
     if type(text) is str:
         clean = clean_text(text)
-        return piece if clean is text else {**piece, "text": clean}
+        return {**piece, "text": clean}
 
     if "text" in piece:
         return {**piece, "text": clean_text(str(text))}
@@ -67,4 +54,4 @@ def _clean_piece(piece: dict[str, Any]) -> dict[str, Any]:
     if "json" in piece:
         return {**piece, "json": strict_json(piece["json"])}
 
-    return piece
+    return {**piece}

@@ -47,9 +47,9 @@ class CallsUnderWay:
         return self
 
     def known(self, use_id: str) -> ToolResult | None:
-        """What came of a call, as far as it came."""
-        effects = self.effects.get(use_id)
-        return self.finished.get(use_id) or self.kept.get(use_id) or (effects[-1].result if effects else None)
+        """What came of a call, as far as it came; nothing that an output gate has not judged to its end."""
+        passed = [effect.result for effect in self.effects.get(use_id, ()) if effect.gated]
+        return self.finished.get(use_id) or self.kept.get(use_id) or (passed[-1] if passed else None)
 
 
 NO_CALLS: Final = CallsUnderWay()
