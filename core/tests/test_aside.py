@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 from kernel_fakes import FakeModel, collect, make_plugin, texts
 
-from ropewalk import Agent, ModelRequest, ModelThrottledException, current_run
+from ropewalk import Agent, HistoryError, ModelError, ModelRequest, ModelThrottledException, current_run
 from ropewalk.kits.calls.verdicts import Guide, Refuse
 
 QUESTION = ModelRequest(messages=[{"role": "user", "content": [{"text": "sum it up"}]}])
@@ -119,3 +120,62 @@ async def test_a_cancel_reaches_it():
     assert result.stop_reason == "cancelled"
     assert [outcome.stop_reason for outcome in answers] in ([], ["cancelled"])
     assert agent.messages == []
+
+
+def test_a_hook_that_edits_the_conversation_meanwhile_is_told_and_the_plugin_that_asks_may_still_edit_it():
+    told = []
+
+    async def meddling(self, request, call_next, agent):
+        if request.purpose == "summary":
+            try:
+                agent.messages.clear()
+            except HistoryError as error:
+                told.append(str(error))
+
+        return await call_next(request)
+
+    async def summing_up(self, request, reason, agent):
+        if reason == "before_model":
+            outcome = await current_run().ask_model(QUESTION, "summary")
+            agent.messages[0] = {"role": "user", "content": outcome.message["content"]}
+
+    agent = Agent(
+        model=FakeModel("in short", "hello"),
+        plugins=[make_plugin("m", around_model_call=meddling), make_plugin("s", manage_context=summing_up)],
+    )
+    agent("a long story")
+
+    assert [each.partition(":")[0] for each in told] == ["agent.messages was edited while the agent runs"]
+    assert [texts(message) for message in agent.messages] == [["in short"], ["hello"]]
+    agent.messages.clear()
+
+
+@pytest.mark.parametrize("ends", ["refused", "failed", "cancelled"])
+def test_a_call_that_comes_to_nothing_leaves_the_conversation_as_open_as_it_was(ends):
+    async def around_model_call(self, request, call_next, agent):
+        if request.purpose == "summary" and ends == "cancelled":
+            raise asyncio.CancelledError
+
+        return await call_next(request)
+
+    async def intervene(self, moment, subject):
+        return Refuse("no") if moment == "before_model_call" and ends == "refused" else None
+
+    async def manage_context(self, request, reason, agent):
+        if reason == "after_invocation":
+            with contextlib.suppress(ModelError, asyncio.CancelledError):
+                await current_run().ask_model(QUESTION, "summary")
+
+            del agent.messages[-1]
+
+    agent = Agent(
+        model=FakeModel("hello", ModelError("down")) if ends != "refused" else FakeModel(),
+        plugins=[
+            make_plugin("a", around_model_call=around_model_call),
+            make_plugin("g", intervene=intervene),
+            make_plugin("s", manage_context=manage_context),
+        ],
+    )
+    agent("go")
+
+    assert [texts(message) for message in agent.messages] == [["go"]]

@@ -322,12 +322,21 @@ def test_arguments_that_are_no_json_object_are_named_and_never_kept(raw, problem
     assert outcome.message["content"][0]["toolUse"]["input"] == {}
 
 
-@pytest.mark.parametrize("raw", ["", "  ", "\n"])
+@pytest.mark.parametrize("raw", ["", "  ", "\n", None])
 def test_blank_arguments_are_an_empty_object(raw):
     outcome = assembled([start(0, "A", "f"), arguments(0, raw), end("tool_use")])
 
     assert outcome.input_errors is None
     assert outcome.message["content"][0]["toolUse"]["input"] == {}
+
+
+@pytest.mark.parametrize("piece", [{}, {"input": None}, {"input": ""}], ids=str)
+def test_a_piece_of_arguments_that_says_nothing_is_passed_over(piece):
+    events = [start(0, "A", "f"), delta(0, toolUse=piece), arguments(0, '{"a": 1}'), delta(0, toolUse=piece)]
+    outcome = assembled([*events, end("tool_use")])
+
+    assert outcome.input_errors is None
+    assert outcome.message["content"][0]["toolUse"]["input"] == {"a": 1}
 
 
 def test_ids_that_repeat_or_are_illegal_are_replaced_and_legal_ones_stay():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import time
 import weakref
 
@@ -9,6 +10,8 @@ import pytest
 from kernel_fakes import FakeModel, FakeTool, make_plugin, problems
 
 from ropewalk import Agent, AgentClosedError, ConcurrencyException, Refuse
+from ropewalk.kits.calls.invocation import REENTRANT
+from ropewalk.kits.log.fold import LogState, fold
 
 
 def texts(message):
@@ -122,6 +125,55 @@ def test_a_closed_agent_runs_no_tool():
 
     with pytest.raises(AgentClosedError):
         agent.tool.add()
+
+
+@pytest.mark.parametrize("failing", ["its first records", "its messages", "what a run beside it has left"])
+async def test_an_agent_is_free_again_when_records_of_a_direct_call_cannot_be_written(failing):
+    started, release = threading.Event(), threading.Event()
+    full, log = [True], []
+
+    def wait(call):
+        started.set()
+        release.wait(10)
+        return "waited"
+
+    async def admit(self, options):
+        return REENTRANT
+
+    async def write_records(self, records):
+        if full and any(due(record) for record in records if not record.path):
+            raise OSError("disk full")
+
+        log.extend(records)
+
+    def due(record):
+        if failing == "its first records":
+            return True
+
+        if failing == "its messages":
+            return "direct tool call" in record.to_json()
+
+        return record.kind == "history_spliced" and "beside" in record.to_json()
+
+    agent = Agent(
+        model=FakeModel("also", "more"),
+        tools=[FakeTool("wait", wait)],
+        plugins=[make_plugin(admit=admit, write_records=write_records)],
+    )
+    direct = asyncio.create_task(asyncio.to_thread(agent.tool.wait))
+    if failing != "its first records":
+        assert await asyncio.to_thread(started.wait, 10)
+        assert str(await agent.invoke_async("beside")) == "also\n"
+        release.set()
+
+    with pytest.raises(OSError, match="disk full"):
+        await asyncio.wait_for(direct, 10)
+
+    assert agent._runs == []
+    assert problems(agent.messages) == []
+    full.clear()
+    assert str(await agent.invoke_async("go on")) == "more\n"
+    assert fold(LogState(), log).messages == agent.messages
 
 
 def test_followers_are_told_of_the_four_messages():

@@ -208,6 +208,40 @@ def test_a_rollback_takes_back_what_was_merged_into_the_last_message():
     assert history.messages[0] is kept
 
 
+PIN = {"custom": {"pinned": True}}
+
+
+@pytest.mark.parametrize("before", ["a text", "a call left open"])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_pin_on_a_prompt_stays_when_it_joins_the_message_before_it(before, recorded):
+    start = [user("a")] if before == "a text" else [user("a"), assistant(asks("A"))]
+    journal = Journal("run", unwritten) if recorded else None
+    history = History(start)
+    log = LogState(list(history.messages), list(history.ids), history._next_id)
+    history.begin_run(journal)
+    kept = history.messages[-1]
+
+    mark = history.add_input([{**user("keep"), "metadata": PIN}, user("and this")])
+    last = history.messages[-1]
+    assert last["metadata"] == PIN
+    assert [block["text"] for block in last["content"] if "text" in block][-2:] == ["keep", "and this"]
+    if recorded:
+        fold(log, [Record.from_dict(json.loads(record.to_json())) for record in journal.take()])
+        assert log.messages[-1] == last
+
+    history.rollback(mark)
+    assert not any("metadata" in message for message in history.messages)
+    assert (history.messages[-1] is kept) == (before == "a text")
+
+
+def test_a_pin_in_the_history_stays_when_a_prompt_joins_it():
+    history = History([{**user("keep"), "metadata": PIN}])
+
+    history.add_input([{**user("more"), "metadata": {"custom": {"pinned": False, "note": 1}}}])
+
+    assert history.messages == [{**user("keep", "more"), "metadata": {"custom": {"pinned": True, "note": 1}}}]
+
+
 def test_ids_count_upwards_and_survive_a_splice():
     history = History([user("a"), assistant("b"), user("c"), assistant("d")])
 

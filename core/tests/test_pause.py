@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -102,6 +103,11 @@ async def _manage(self, request, reason):
         current_run().interrupt("here")
 
 
+async def _manage_at_the_end(self, request, reason):
+    if reason == "after_invocation":
+        current_run().interrupt("here")
+
+
 async def _stop(self, cycle):
     if cycle.index == 1:
         current_run().interrupt("here")
@@ -131,6 +137,7 @@ PLACES = {
     "before_tool": {"around_tool_call": _before_tool},
     "after_tool": {"around_tool_call": _after_tool},
     "manage_context": {"manage_context": _manage},
+    "manage_context_at_the_end": {"manage_context": _manage_at_the_end},
     "decide_stop": {"decide_stop": _stop},
     "decide_continue": {"decide_continue": _continue},
     "input_gate": {"intervene": _gate_in},
@@ -477,6 +484,58 @@ def test_a_hooks_side_effect_happens_once_also_when_the_hook_is_run_again(go_on)
 
     assert sent == ["mail"]
     assert results_of(agent.messages) == {"T": "1 yes"}
+
+
+async def test_a_side_effect_that_hooks_of_calls_at_once_ask_for_happens_once():
+    sent, got = [], []
+
+    async def mail():
+        sent.append("mail")
+        await asyncio.sleep(0)
+        return len(sent)
+
+    async def around(self, call, call_next):
+        got.append(await current_run().once("mail", mail))
+        return await call_next(call)
+
+    agent = Agent(
+        model=FakeModel([use("t"), use("t"), use("t")], "done"),
+        tools=[FakeTool("t", plain)],
+        plugins=[parallel(), make_plugin("mailer", around_tool_call=around)],
+    )
+    await agent.invoke_async("go")
+
+    assert sent == ["mail"]
+    assert got == [1, 1, 1]
+
+
+async def test_a_side_effect_that_failed_is_tried_again_by_whoever_waited_for_it():
+    tried = []
+
+    async def mail():
+        tried.append("mail")
+        await asyncio.sleep(0)
+        if len(tried) == 1:
+            raise OSError("no line")
+
+        return "sent"
+
+    async def ask(run):
+        try:
+            return await run.once("mail", mail)
+        except OSError as error:
+            return str(error)
+
+    async def around(self, invocation, call_next):
+        run = current_run()
+        got.append(await asyncio.gather(*(ask(run) for _ in range(3))))
+        return await call_next(invocation)
+
+    got = []
+    await Agent(model=FakeModel("x"), plugins=[make_plugin("mailer", around_invocation=around)]).invoke_async("go")
+
+    assert got == [["no line", "sent", "sent"]]
+    assert len(tried) == 2
 
 
 def test_two_places_that_ask_under_one_name_are_an_error():

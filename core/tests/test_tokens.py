@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 
 import pytest
+from kernel_fakes import FakeModel
 
+from ropewalk import Agent
 from ropewalk.kits.messages import tokens
 from ropewalk.kits.messages.tokens import TokenCount
 
@@ -124,3 +126,42 @@ def test_thinking_that_is_in_the_answer_is_in_the_next_request():
     count.observe(usage(1_000, 11_000), messages[-1])
 
     assert count.of(messages, 0, lambda: 10) == 12_000
+
+
+READ = {
+    "nothing cached": {"inputTokens": 50_000},
+    "partly from the cache": {"inputTokens": 20_000, "cacheReadInputTokens": 30_000},
+    "all from the cache": {"inputTokens": 0, "cacheReadInputTokens": 50_000},
+    "all into the cache": {"inputTokens": 0, "cacheWriteInputTokens": 50_000},
+    "from one cache into another": {"inputTokens": 0, "cacheReadInputTokens": 1, "cacheWriteInputTokens": 49_999},
+    "no other count": {"cacheReadInputTokens": 50_000},
+}
+
+
+@pytest.mark.parametrize("read", READ.values(), ids=READ)
+@pytest.mark.parametrize("total", [{}, {"totalTokens": 50_005}], ids=["no total", "a total"])
+def test_the_tokens_of_a_prompt_count_wherever_the_provider_had_it_from(read, total):
+    answer = [
+        {"messageStart": {"role": "assistant"}},
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "hi"}}},
+        {"contentBlockStop": {"contentBlockIndex": 0}},
+        {"messageStop": {"stopReason": "end_turn"}},
+        {"metadata": {"usage": {**read, "outputTokens": 5, **total}}},
+    ]
+    agent = Agent(model=FakeModel(answer))
+    agent("go")
+
+    assert agent.history.tokens.of(agent.messages, agent.history.version, lambda: 0) == 50_005
+
+
+@pytest.mark.parametrize("said", [{}, {"inputTokens": 0, "outputTokens": 0}, {"outputTokens": 9}], ids=str)
+def test_a_provider_that_does_not_count_the_prompt_leaves_it_to_the_estimate(said):
+    answer = [
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "word " * 20}}},
+        {"messageStop": {"stopReason": "end_turn"}},
+        {"metadata": {"usage": said}},
+    ]
+    agent = Agent(model=FakeModel(answer))
+    agent("word " * 20)
+
+    assert agent.history.tokens.of(agent.messages, agent.history.version, lambda: 100) == 150

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from kernel_fakes import FakeModel
 
+from ropewalk import Agent
 from ropewalk.errors import MissingPluginError, PluginError
 from ropewalk.kits.hooks import assemble, discovery, owner_of, require_owner
 from ropewalk.markers import hookimpl
@@ -217,3 +219,23 @@ def test_an_unknown_owner_says_what_there_is(site):
 
     with pytest.raises(PluginError, match=r"model='cloud:x'.*'model\.cloud': installed are clouds"):
         require_owner("model.cloud", "model='cloud:x'")
+
+
+METHODS = {
+    "add_hook": lambda agent: agent.add_hook(print),
+    "as_tool": lambda agent: agent.as_tool(),
+    "structured_output_async": lambda agent: agent.structured_output(int, "six"),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_whose_plugin_is_not_active_names_the_package_that_brings_it_and_no_other(site, method):
+    value = "fake_brings:Plugin"
+    groups = dict.fromkeys(("plugins", "on_demand"), {"a-plugin": value})
+    site.add("fake-brings", **groups, parameters={method: value})
+
+    with pytest.raises(MissingPluginError, match="plugin 'a-plugin' is not active: add it") as caught:
+        METHODS[method](Agent(model=FakeModel()))
+
+    assert caught.value.distribution == "fake-brings"
+    assert caught.value.wanted == f"Agent.{method}()"

@@ -39,7 +39,8 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
         return calls.kept[use_id]
 
     cancellation = run.cancellation
-    parked = cancellation.park()
+    task = asyncio.current_task()
+    parked = cancellation.park(task)
     try:
         if cancellation.requested or run.batch_failure is not None:
             result = error_result(use_id, unfinished(run, use_id))
@@ -61,7 +62,9 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
     finally:
         cancellation.settle()
         if parked:
-            cancellation.unpark()
+            cancellation.unpark(task)
+
+        task = None  # a frame that an error keeps should not hold it: see `Cancellation`
 
     calls.finished[use_id] = result
     return result

@@ -106,7 +106,8 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
     cancellation = run.cancellation
     run_one = MethodType(run_tool, run)
     # While tools run, a cancel interrupts them, each answering for itself; not the executor that waits for them.
-    parked = cancellation.put_aside()
+    task = asyncio.current_task()
+    parked = cancellation.put_aside(task)
     try:
         results = None
         if run.hooks.plan.execute_tools:
@@ -117,7 +118,8 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
     except Suspend:  # the calls have noted why; hooks around the tools see what there is
         return ToolsOutcome([_result(run, call, {}) for call in batch.calls])
     finally:
-        cancellation.take_back(parked=parked)
+        cancellation.take_back(task, parked=parked)
+        task = None  # a frame that an error keeps should not hold it: see `Cancellation`
 
     if not isinstance(results, list) or len(results) != len(batch.calls):
         raise PluginError(

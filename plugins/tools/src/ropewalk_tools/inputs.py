@@ -14,6 +14,7 @@ from ropewalk.errors import ToolDefinitionError
 from ropewalk.kits.json_values import strict_json
 from ropewalk_tools.parameters import Parameters
 
+_SCALARS: Final = (str, int, float, bool)
 _CONFIG: Final = pydantic.ConfigDict(extra="ignore", protected_namespaces=())
 _MAPS_OF_SCHEMAS: Final = ("properties", "$defs", "patternProperties", "dependentSchemas")
 _BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -27,10 +28,11 @@ class InputModel:
         schema: JSON schema of the input object.
     """
 
-    __slots__ = ("_names", "_validate", "schema")
+    __slots__ = ("_names", "_nested", "_validate", "schema")
 
     def __init__(self, tool_name: str, parameters: Parameters, descriptions: dict[str, str]) -> None:
         self._names: dict[str, str] = {}
+        self._nested = not all(any(each is scalar for scalar in _SCALARS) for each in parameters.types.values())
         fields: dict[str, Any] = {}
         for name, parameter in parameters.all.items():
             if name == parameters.context:
@@ -53,7 +55,7 @@ class InputModel:
         Raises:
             ValidationError: The input does not fit.
         """
-        if any(isinstance(item, dict | list) for item in value.values()):
+        if self._nested:
             value = _owned(value, {})  # the function may write to what it gets, and the history has the input too
 
         values = self._validate(value).__dict__

@@ -53,7 +53,7 @@ class Assembly:
         self._by_index: dict[Any, _Block] = {}
         self._current: _Block | None = None
         self._text_index: Any = _NO_INDEX
-        self._text_parts: list[Any] = []
+        self._text_parts: list[Any]  # once a text has begun
         self._stop: str | None = None
         self._usage: Usage = NO_USAGE
         self._latency = 0
@@ -357,8 +357,13 @@ _JSON_NAMES: Final[dict[type, str]] = {
 
 
 def _checked_usage(usage: dict[str, Any]) -> Usage:
-    known = {k: v for k, v in usage.items() if isinstance(v, int | float) and math.isfinite(v)}
-    counts = {key: max(int(value), 0) for key, value in known.items()}
+    counts: dict[str, int] = {}
+    for key, value in usage.items():
+        if type(value) is int and value >= 0:
+            counts[key] = value
+        elif isinstance(value, int | float) and math.isfinite(value):
+            counts[key] = max(int(value), 0)
+
     entered, left = counts.get("inputTokens", 0), counts.get("outputTokens", 0)
     counts["inputTokens"], counts["outputTokens"] = entered, left
     counts["totalTokens"] = max(counts.get("totalTokens", 0), entered + left)  # limits are held against it

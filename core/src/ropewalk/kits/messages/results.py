@@ -35,10 +35,10 @@ def checked_result(result: Any, tool_use: ToolUse) -> ToolResult:
 
     content = result["content"]
     status = result.get("status", "success")
-    if status not in ("success", "error") or not all(isinstance(piece, dict) for piece in content):
+    clean = [_clean_piece(piece) for piece in content if isinstance(piece, dict)]
+    if status not in ("success", "error") or len(clean) != len(content):
         return error_result(use_id, f"Error: Tool '{tool_use['name']}' returned a malformed result")
 
-    clean = [_clean_piece(piece) for piece in content]
     return {"toolUseId": use_id, "status": status, "content": clean}  # type: ignore[typeddict-item]
 
 

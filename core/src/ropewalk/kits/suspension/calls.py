@@ -48,8 +48,12 @@ class CallsUnderWay:
 
     def known(self, use_id: str) -> ToolResult | None:
         """What came of a call, as far as it came; nothing that an output gate has not judged to its end."""
-        passed = [effect.result for effect in self.effects.get(use_id, ()) if effect.gated]
-        return self.finished.get(use_id) or self.kept.get(use_id) or (passed[-1] if passed else None)
+        done = self.finished.get(use_id) or self.kept.get(use_id)
+        if done is None:
+            passed = [effect.result for effect in self.effects.get(use_id, ()) if effect.gated]
+            done = passed[-1] if passed else None
+
+        return done
 
 
 NO_CALLS: Final = CallsUnderWay()
