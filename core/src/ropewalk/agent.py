@@ -9,6 +9,7 @@ from ropewalk.agent_base import AgentBase
 from ropewalk.direct import ToolCaller
 from ropewalk.errors import AgentClosedError
 from ropewalk.kits.aio.blocking import run_blocking
+from ropewalk.kits.aio.locks import Lock
 from ropewalk.kits.calls.invocation import CallOptions
 from ropewalk.kits.hooks.activation import assemble
 from ropewalk.kits.hooks.call_options import CallGiven, checked_given
@@ -38,16 +39,8 @@ class Agent(AgentBase):
     One agent holds one conversation and runs one invocation at a time. It is cheap: make one per conversation.
     """
 
-    __slots__ = (
-        "_birth",
-        "_cancel_requested",
-        "_model",
-        "_to_initialise",
-        "agent_id",
-        "description",
-        "record_direct_tool_call",
-        "tool_registry",
-    )
+    __slots__ = ("_birth", "_cancel_requested", "_initialising", "_model", "_to_initialise", "agent_id", "description",
+        "record_direct_tool_call", "tool_registry")  # fmt: skip
 
     def __init__(
         self,
@@ -156,6 +149,7 @@ class Agent(AgentBase):
         }
         self.hooks: Hooks = assemble(plugins, given, self)
         self._to_initialise: Hooks | None = self.hooks
+        self._initialising: Lock | None = None
         for tool in collect_tools(self, tools or ()):
             self.tool_registry.add(tool)
 
@@ -260,7 +254,7 @@ class Agent(AgentBase):
         other.tool_registry = self.tool_registry.copy()
         other._runs, other._cells, other.suspension, other.log = [], None, None, None
         other._cancel_requested = other._closed = False
-        other._to_initialise = self.hooks
+        other._to_initialise, other._initialising = self.hooks, None
         self.hooks.on_agent_ready(other)
         return other
 
@@ -341,11 +335,18 @@ class Agent(AgentBase):
         self._runs.remove(run)
 
     async def initialise(self) -> None:
-        """Lets plugins run what they await before an agent's first run, once."""
-        waiting, self._to_initialise = self._to_initialise, None
-        if waiting is not None:
-            try:
-                await waiting.init_agent(self)
-            except BaseException:
-                self._to_initialise = waiting
-                raise
+        """Lets plugins run what they await before an agent's first run, once. Runs that begin meanwhile wait for it."""
+        if self._to_initialise is None and self._initialising is None:
+            return
+
+        self._initialising = self._initialising or Lock()
+        async with self._initialising:
+            waiting, self._to_initialise = self._to_initialise, None
+            if waiting is not None:
+                try:
+                    await waiting.init_agent(self)
+                except BaseException:
+                    self._to_initialise = waiting
+                    raise
+
+        self._initialising = None

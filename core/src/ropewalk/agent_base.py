@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from ropewalk.errors import MissingPluginError, SnapshotException
+from ropewalk.errors import ConcurrencyException, MissingPluginError, SnapshotException
 from ropewalk.kits.aio.blocking import run_blocking
 from ropewalk.kits.hooks.activation import require_owner
 from ropewalk.kits.hooks.discovery import registry
@@ -33,20 +33,8 @@ T = TypeVar("T")
 class AgentBase:
     """The parts of an agent; `Agent` puts them together and runs the loop on them."""
 
-    __slots__ = (
-        "__weakref__",
-        "_cells",
-        "_closed",
-        "_runs",
-        "_sandbox",
-        "_system",
-        "history",
-        "hooks",
-        "log",
-        "name",
-        "state",
-        "suspension",
-    )
+    __slots__ = ("__weakref__", "_cells", "_closed", "_runs", "_sandbox", "_system", "history", "hooks", "log",
+        "name", "state", "suspension")  # fmt: skip
 
     hooks: Hooks
     history: History
@@ -179,8 +167,14 @@ class AgentBase:
         """Lets plugins clean up. Later calls raise AgentClosedError; closing again does nothing.
 
         Raises:
+            ConcurrencyException: The agent runs; it stays open.
             ExceptionGroup: Plugins failed to clean up; all were asked.
         """
+        if self._runs:
+            raise ConcurrencyException(
+                f"agent {self.name!r} cannot be closed while it runs: cancel() it, and close it when its call has ended"
+            )
+
         if not self._closed:
             self._closed = True
             await self.hooks.on_close(cast("Agent", self))

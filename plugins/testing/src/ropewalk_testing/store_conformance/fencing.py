@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import multiprocessing
 import threading
 from typing import Any
 
@@ -167,10 +168,13 @@ class Fencing(Conformance):
         """Each appends to the end it sees; who comes too late gets a conflict and looks again."""
         threads, each = 4, 10
         failures: list[BaseException] = []
+        all_there = threading.Barrier(threads)
 
         def write(name: str) -> None:
             try:
-                asyncio.run(self._append_all(self.reopened(store), name, each))
+                other = self.reopened(store)
+                all_there.wait(SECONDS)
+                asyncio.run(self._append_all(other, name, each))
             except BaseException as error:  # noqa: BLE001 - shown by the test
                 failures.append(error)
 
@@ -206,9 +210,14 @@ class Fencing(Conformance):
         """Two processes append to one log at once."""
         self.needs_processes()
         each = self.processes_write
+        both_there = multiprocessing.Barrier(2)
+
+        async def append(other: LogStore, name: str) -> str:
+            both_there.wait(SECONDS)
+            return await self._append_all(other, name, each)
 
         def work(name: str) -> str:
-            return self._alone(store, lambda other: self._append_all(other, name, each))
+            return self._alone(store, lambda other: append(other, name))
 
         with Child(lambda: work("writer0")) as one, Child(lambda: work("writer1")) as two:
             answers = [await asyncio.to_thread(child.answer, 2 * SECONDS) for child in (one, two)]
