@@ -129,6 +129,36 @@ def test_calls_do_not_merge_when_the_index_is_wrong(ask, provider, calls, calcul
     assert_valid_history(agent.messages)
 
 
+NOTHING = {
+    "null": [BEGIN, head(0, "A", "add"), args(0, None), args(0, ADD), args(0, None), end(0), head(1, "B", "mul"),
+             args(1, MUL), args(1, None), args(1, REST), end(1), stop()],
+    "blank": [BEGIN, head(0, "A", "add"), args(0, ""), args(0, ADD), end(0), head(1, "B", "mul"), args(1, MUL),
+              args(1, ""), args(1, REST), end(1), stop()],
+}  # fmt: skip
+NOTHING_IN_CHUNKS = {
+    kind: [
+        call(0, "A", "add", nothing),
+        call(0, arguments=ADD),
+        call(1, "B", "mul", MUL),
+        call(1, arguments=nothing),
+        call(1, arguments=REST),
+    ]
+    for kind, nothing in (("null", None), ("blank", ""))
+}
+
+
+@on_wires(NOTHING, ended(NOTHING_IN_CHUNKS))
+def test_a_piece_of_arguments_that_says_nothing_costs_no_call(ask, provider, calls, calculators, events):
+    """Scenario A2: clients leave out what is null on the wire."""
+    agent, server = provider.make([provider.stream(events), "ok"], tools=calculators, retry_strategy=None)
+
+    ask(agent, "go")
+
+    assert sorted(calls) == RUN
+    assert provider.sent_calls(server) == BOTH
+    assert_valid_history(agent.messages)
+
+
 def test_text_without_block_starts_and_indexes_is_kept(ask, scripted):
     """Scenario A2."""
     events = [BEGIN, unindexed(said(0, "half ")), unindexed(said(0, "and half")), stop("end_turn")]
