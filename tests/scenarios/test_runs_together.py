@@ -175,40 +175,39 @@ async def test_a_cancel_from_outside_while_records_are_written_is_not_lost_to_on
 @pytest.mark.usefixtures("_no_collector")
 @pytest.mark.parametrize("how", ["task group", "wait", "consumer twice"])
 async def test_an_agent_is_freed_at_once_after_a_cancellation_that_nobody_looks_at(how):
-    gone = await cancelled_agent(how)
-    await rounds(10)
-    assert gone() is None
-
-
-async def cancelled_agent(how):
-    agent = make_agent(rounds=50)
+    held = [make_agent(rounds=50)]  # the frames below may stay for a while: a TaskGroup's errors keep them
 
     async def consume():
-        async for _ in agent.stream_async("go"):
+        async for _ in held[0].stream_async("go"):
             pass
 
     async def fail():
         await rounds(8)
         raise ValueError
 
-    if how == "task group":
-        with contextlib.suppress(ExceptionGroup):
-            async with asyncio.TaskGroup() as group:
-                group.create_task(agent.invoke_async("go"))
-                group.create_task(fail())
+    async def cancelled():
+        if how == "task group":
+            with contextlib.suppress(ExceptionGroup):
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(held[0].invoke_async("go"))
+                    group.create_task(fail())
 
-        del group  # it keeps the errors, whose frames keep it
-        return weakref.ref(agent)
+            return
 
-    task = asyncio.create_task(agent.invoke_async("go") if how == "wait" else consume())
-    await rounds(8)
-    task.cancel()
-    if how == "consumer twice":
-        await rounds(1)
+        task = asyncio.create_task(held[0].invoke_async("go") if how == "wait" else consume())
+        await rounds(8)
         task.cancel()
+        if how == "consumer twice":
+            await rounds(1)
+            task.cancel()
 
-    await asyncio.wait([task])
-    return weakref.ref(agent)
+        await asyncio.wait([task])
+
+    await cancelled()
+    gone = weakref.ref(held[0])
+    held.clear()
+    await rounds(10)
+    assert gone() is None
 
 
 @pytest.mark.usefixtures("_no_collector")
