@@ -127,7 +127,13 @@ def kernel(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"])
-@nox.parametrize("package", FOLDERS[1:], ids=[folder.split("/")[1] for folder in FOLDERS[1:]])
+@nox.parametrize(
+    "package",  # the tags halve them, for machines that run two at once
+    [
+        nox.param(folder, id=folder.split("/")[1], tags=[f"half{number % 2 + 1}"])
+        for number, folder in enumerate(FOLDERS[1:])
+    ],
+)
 def alone(session: nox.Session, package: str) -> None:
     """The tests of one plugin, with the kernel and that plugin only; the long ones run with `everything`."""
     install_alone(session, package)
