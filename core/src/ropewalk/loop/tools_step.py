@@ -45,7 +45,9 @@ async def run_tools(run: Run, uses: list[ToolUse]) -> ToolsOutcome | None:
     except BaseException as error:
         run.batch_failure = run.batch_failure or error
         _append(run, calls, None)
-        await run.commit()
+        if not isinstance(error, GeneratorExit):  # a coroutine that is thrown away may not wait for anything
+            await run.commit()
+
         raise
 
     if run.interrupts and run.batch_failure is None:
