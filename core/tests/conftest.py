@@ -50,3 +50,12 @@ async def quiet_loop():
     await asyncio.sleep(0)
     assert complaints == []
     assert asyncio.all_tasks() - before <= {asyncio.current_task()}
+
+
+@pytest.fixture
+def _no_collector():
+    """Only what nothing refers to is freed: cycles are not."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

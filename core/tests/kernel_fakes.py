@@ -147,6 +147,7 @@ async def _execute_at_once(self, batch, run_tool):
             task.cancel()
 
         await asyncio.gather(*tasks, return_exceptions=True)
+        del task, tasks  # what they raised would refer to them
 
 
 def parallel():

@@ -179,3 +179,29 @@ def test_a_call_that_comes_to_nothing_leaves_the_conversation_as_open_as_it_was(
     agent("go")
 
     assert [texts(message) for message in agent.messages] == [["go"]]
+
+
+@pytest.mark.parametrize("rounds", [(3, 6), (6, 3)])
+async def test_two_calls_at_once_leave_the_conversation_as_open_as_it_was(rounds):
+    waits, told = iter(rounds), []
+
+    async def around_model_call(self, request, call_next):
+        if request.purpose == "summary":
+            for _ in range(next(waits)):
+                await asyncio.sleep(0)
+
+        return await call_next(request)
+
+    async def manage_context(self, request, reason, agent):
+        if reason == "before_model":
+            await asyncio.gather(*(current_run().ask_model(QUESTION, "summary") for _ in range(2)))
+            agent.messages[0] = {"role": "user", "content": [{"text": "short"}]}
+            told.append(texts(agent.messages[0]))
+
+    plugin = make_plugin(manage_context=manage_context, around_model_call=around_model_call)
+    agent = Agent(model=FakeModel("a", "b", "hello"), plugins=[plugin])
+    await agent.invoke_async("go")
+
+    assert told == [["short"]]
+    with pytest.raises(StopIteration):
+        next(waits)

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import permutations
 
 import pytest
-from kernel_fakes import FakeModel, FakeTool, make_plugin, problems, use
+from kernel_fakes import FakeModel, FakeTool, LoopingModel, make_plugin, problems, use
 
-from ropewalk import Agent
+from ropewalk import Agent, ModelOutcome
 from ropewalk.kits.calls.edits import HistoryEdit
 from ropewalk.kits.calls.invocation import REENTRANT
+from ropewalk.kits.log.fold import LogState, fold
+from ropewalk.kits.log.records import Record
 from ropewalk.kits.messages.history import History
 
 
@@ -60,6 +63,84 @@ async def test_two_runs_at_once_end_as_two_blocks(order):
     assert texts.index("branch") + 1 == texts.index("end of one" if first is branch else "end of the other")
     assert texts.count("head") == texts.count("branch") == 1
     assert len(agent.messages) == 2 + 4 + 4
+
+
+@pytest.mark.parametrize("order", list(permutations("abc")), ids="".join)
+@pytest.mark.parametrize("late", [False, True], ids=["all at once", "the last begins when the first has ended"])
+async def test_the_log_of_runs_beside_one_another_adds_up_to_the_agent_in_whatever_order_they_end(order, late):
+    release, begun, log, writing = {who: asyncio.Event() for who in "abc"}, [], [], []
+
+    async def wait(call):
+        begun.append(call.tool_use["input"]["who"])
+        await release[begun[-1]].wait()
+        return "waited"
+
+    async def write_records(self, records):
+        assert not writing, "two writes overlap"
+        writing.append(True)
+        await asyncio.sleep(0)
+        log.extend(records)
+        await asyncio.sleep(0)
+        writing.pop()
+
+    async def answering(self, request, call_next):
+        last = request.messages[-1]["content"][0]
+        if "toolResult" in last:
+            return ModelOutcome({"role": "assistant", "content": [{"text": "done"}]}, "end_turn")
+
+        asked = {"toolUseId": last["text"], "name": "wait", "input": {"who": last["text"]}}
+        return ModelOutcome({"role": "assistant", "content": [{"toolUse": asked}]}, "tool_use")
+
+    async def go(who):
+        task = asyncio.create_task(agent.invoke_async(who))
+        for _ in range(1000):
+            if who in begun:
+                return task
+
+            await asyncio.sleep(0)
+
+        raise TimeoutError
+
+    plugin = make_plugin(admit=admit_beside, write_records=write_records, around_model_call=answering)
+    agent = Agent(model=FakeModel(), tools=[FakeTool("wait", wait)], plugins=[plugin], messages=OLD)
+    tasks = {who: await go(who) for who in "abc" if not (late and who == order[-1])}
+    for who in order:
+        release[who].set()
+        assert str(await tasks[who]) == "done\n"
+        if order[-1] not in tasks:
+            tasks[order[-1]] = await go(order[-1])
+
+    assert problems(agent.messages) == []
+    assert sorted(text for text in said(agent) if text in "abc") == ["a", "b", "c"]
+    assert fold(LogState(), [Record.from_dict(record.to_dict()) for record in log]).messages == agent.messages
+
+
+async def test_records_of_runs_beside_one_another_are_written_one_batch_after_the_other():
+    log, writing = [], []
+
+    async def write_records(self, records):
+        assert not writing, "two writes overlap"
+        writing.append(True)
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+        log.extend(records)
+        writing.pop()
+
+    async def pause(call):
+        await asyncio.sleep(0)
+
+    async def go(who):
+        for turn in range(3):
+            await agent.invoke_async(f"{who}{turn}")
+
+    plugin = make_plugin(admit=admit_beside, write_records=write_records)
+    agent = Agent(model=LoopingModel(every=3), tools=[FakeTool("step", pause)], plugins=[plugin])
+    await asyncio.gather(*(go(who) for who in "abcd"))
+
+    assert problems(agent.messages) == []
+    assert sum(text[0] in "abcd" and text[1:].isdigit() for text in said(agent)) == 12
+    assert fold(LogState(), [Record.from_dict(record.to_dict()) for record in log]).messages == agent.messages
 
 
 async def test_a_branch_knows_nothing_of_the_run_it_stands_beside():

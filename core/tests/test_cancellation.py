@@ -712,6 +712,55 @@ async def test_writing_records_is_not_interrupted_and_the_cancel_is_obeyed_after
     assert set(results_of(agent.messages).values()) == {"Tool execution cancelled"}
 
 
+async def test_a_cancel_from_outside_while_records_are_written_is_not_lost_to_one_from_inside():
+    """Also when hooks clean up, awaiting, while the caller's cancellation is on its way out."""
+
+    async def write_records(self, records):
+        for _ in range(2):
+            await asyncio.sleep(0)
+
+    async def cleaning_up(self, value, call_next):
+        try:
+            return await call_next(value)
+        finally:
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+    async def around_invocation(self, invocation, call_next):
+        return await cleaning_up(self, invocation, call_next)
+
+    async def around_tool_call(self, call, call_next):
+        return await cleaning_up(self, call, call_next)
+
+    hooks = {
+        "write_records": write_records,
+        "around_invocation": around_invocation,
+        "around_tool_call": around_tool_call,
+    }
+    tried = 0
+    for steps in range(200):
+        tool = FakeTool("t", quick)
+        agent = Agent(
+            model=FakeModel([use("t"), use("t")], "x"), tools=[tool], plugins=[make_plugin(**hooks), parallel()]
+        )
+        task = asyncio.create_task(agent.invoke_async("go"))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+
+        if task.done():
+            break
+
+        tried += 1
+        task.cancel()
+        agent.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await soon(task)
+
+        assert problems(agent.messages) == []
+
+    assert 20 < tried < 200
+
+
 # -- the class by itself -----------------------------------------------------------------------------------------
 
 

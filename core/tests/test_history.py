@@ -371,3 +371,14 @@ def test_a_run_that_is_refused_leaves_no_journal_behind():
         history.begin_run(Journal("run", unwritten))
 
     assert history.journal is None
+
+
+def test_an_answer_that_continues_another_one_keeps_its_metadata():
+    history = History(
+        [{"role": "user", "content": [{"text": "q"}]}, {"role": "assistant", "content": [{"text": "Once"}]}]
+    )
+    pinned = {"custom": {"pinned": True}}
+    history.add_assistant({"role": "assistant", "content": [{"text": " upon"}], "metadata": pinned})
+
+    assert history.messages[-1]["metadata"] == pinned
+    assert [block["text"] for block in history.messages[-1]["content"]] == ["Once", " upon"]

@@ -11,6 +11,7 @@ from kernel_fakes import FakeModel, FakeTool, make_plugin, parallel, problems, u
 from ropewalk import Agent, HistoryEdit, current_run
 from ropewalk.kits.log.fold import LogState, fold
 from ropewalk.kits.log.records import Journal, Record
+from ropewalk.kits.log.standing import Standing
 
 
 async def quick(call):
@@ -185,3 +186,45 @@ def test_records_of_another_run_do_not_count_for_the_one_that_broke_off():
     )
 
     assert (log.pause.run, log.pause.records, log.state) == ("r", 2, {"k": 1})
+
+
+async def test_what_was_left_unwritten_waits_for_the_write_under_way_and_keeps_its_place():
+    written = []
+
+    async def write(records):
+        written.extend(record.data["key"] for record in records)
+
+    standing = Standing()
+    journal = standing.unwritten = Journal("r", write, queue=standing.queue)
+    journal.add("once", {"key": "first", "value": 1})
+    async with journal.writing:
+        taken = journal.take()
+        task = asyncio.create_task(standing.write_leftovers())
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+        assert written == []
+        journal.put_back(taken)  # that write has failed
+        journal.add("once", {"key": "second", "value": 2})
+
+    await asyncio.wait_for(task, 10)
+    assert written == ["first", "second"]
+    assert standing.unwritten is None
+
+
+async def test_what_a_run_beside_has_written_is_not_written_again():
+    batches = []
+
+    async def write(records):
+        batches.append(len(records))
+
+    standing = Standing()
+    journal = standing.unwritten = Journal("r", write, queue=standing.queue)
+    journal.add("once", {"key": "k", "value": 1})
+    beside = Journal("s", write, queue=standing.queue)
+    async with beside.writing:
+        await write(beside.take())
+
+    await standing.write_leftovers()
+    assert batches == [1]
+    assert standing.unwritten is None

@@ -231,8 +231,8 @@ METHODS = {
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_whose_plugin_is_not_active_names_the_package_that_brings_it_and_no_other(site, method):
     value = "fake_brings:Plugin"
-    groups = dict.fromkeys(("plugins", "on_demand"), {"a-plugin": value})
-    site.add("fake-brings", **groups, parameters={method: value})
+    plugin = {"a-plugin": value}
+    site.add("fake-brings", plugins=plugin, on_demand=plugin, parameters={method: value})
 
     with pytest.raises(MissingPluginError, match="plugin 'a-plugin' is not active: add it") as caught:
         METHODS[method](Agent(model=FakeModel()))

@@ -19,7 +19,8 @@ from ropewalk_concurrency import ConcurrencyPlugin, ConcurrentInvocationMode, Id
 from ropewalk_concurrency.book import Book
 from ropewalk_testing import ScriptedModel, assert_valid_history, turn, use
 
-PATIENCE = 10
+BOUND = 60
+"""Seconds for a whole test, also on a busy machine."""
 
 
 def called_in_thread(agent, token):
@@ -60,8 +61,16 @@ def start(request):
 
 @pytest.fixture(autouse=True)
 async def _bounded():
-    async with asyncio.timeout(PATIENCE):
-        yield
+    """Ends a test that hangs; a timeout around the `yield` would not, as the test is a task of its own."""
+    loop = asyncio.get_running_loop()
+
+    def give_up():
+        for task in asyncio.all_tasks(loop):
+            task.cancel(f"nothing happened for {BOUND} seconds")
+
+    handle = loop.call_later(BOUND, give_up)
+    yield
+    handle.cancel()
 
 
 # -- in flight ---------------------------------------------------------------------------------------------------
@@ -671,6 +680,70 @@ def test_a_run_with_a_token_that_waits_goes_on_without_one_in_another_process():
     result = second([{"interruptResponse": {"interruptId": question.id, "response": "yes"}}])
 
     assert (str(result), second.suspension) == ("done\n", None)
+
+
+@pytest.mark.parametrize("options", [{}, {"remember_count": 5}], ids=["forgetting", "remembering"])
+async def test_answers_with_the_token_of_the_call_that_asked_are_heard(options):
+    model = ScriptedModel([use("ask", {}), "done"])
+    agent = Agent(model, tools=[ask], plugins=[("concurrency", options)], callback_handler=None)
+    (question,) = (await agent.invoke_async("go", idempotency_token="t")).interrupts
+    answer = [{"interruptResponse": {"interruptId": question.id, "response": "yes"}}]
+    result = await agent.invoke_async(answer, idempotency_token="t")
+    assert (result.stop_reason, str(result), agent.suspension) == ("end_turn", "done\n", None)
+
+
+async def test_a_pause_answers_no_repetition_while_its_run_goes_on(silent_agent):
+    agent = silent_agent("done", tools=[ask])
+    stalled = agent.model
+    agent.model = ScriptedModel([use("ask", {})])
+    (question,) = (await agent.invoke_async("go", idempotency_token="t")).interrupts
+    agent.model = stalled
+    answer = [{"interruptResponse": {"interruptId": question.id, "response": "yes"}}]
+    going_on = asyncio.create_task(agent.invoke_async(answer, idempotency_token="u"))
+    await stalled.wait_stalled()
+    repetition = asyncio.create_task(agent.stream_async("go", idempotency_token="t").__anext__())
+    try:
+        with pytest.raises(ConcurrencyException):
+            await repetition
+    finally:
+        stalled.release()
+
+    assert str(await going_on) == "done\n"
+
+
+async def test_a_paused_run_does_not_go_on_beside_another():
+    """It goes on in the agent's own history, and nowhere else."""
+    begun, end = asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def wait() -> str:
+        """Waits."""
+        begun.set()
+        await end.wait()
+        return "waited"
+
+    def say(request):
+        words = request.messages[-1]["content"][0].get("text")
+        return use(words, {}) if words in ("ask", "wait") else "done"
+
+    model = ScriptedModel(say)
+    agent = Agent(model, tools=[ask, wait], callback_handler=None, concurrent_invocation_mode="unsafe_reentrant")
+    asking = asyncio.create_task(agent.invoke_async("ask"))
+    await asyncio.sleep(0)
+    beside = asyncio.create_task(agent.invoke_async("wait"))
+    (question,) = (await asking).interrupts
+    await begun.wait()
+    answer = [{"interruptResponse": {"interruptId": question.id, "response": "yes"}}]
+    try:
+        with pytest.raises(ConcurrencyException, match="is busy with another invocation"):
+            await agent.invoke_async(answer)
+    finally:
+        end.set()
+
+    await beside
+    assert str(await agent.invoke_async(answer)) == "done\n"
+    assert agent.suspension is None
+    assert_valid_history(agent.messages)
 
 
 async def test_a_call_whose_loop_stands_still_until_its_repetition_is_over_is_not_waited_for(silent_agent):

@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from ropewalk import Agent, ModelOutcome, hookimpl
+from ropewalk import Agent, ModelOutcome, current_run, hookimpl
 from ropewalk.errors import (
     ContextWindowOverflowException,
     MissingPluginError,
@@ -462,3 +462,55 @@ def test_wrong_options_are_refused_by_name(named, options, match):
 
 def test_the_plugin_can_be_made_without_options():
     assert FallbackPlugin().name == "fallback"
+
+
+# -- runs that pause ---------------------------------------------------------------------------------------------
+
+
+class Asks:
+    """Asks before the tools of each message."""
+
+    name = "asks"
+
+    @hookimpl
+    async def around_tools(self, batch, call_next):
+        current_run().interrupt("go on?")
+        return await call_next(batch)
+
+
+def answers(result):
+    return [{"interruptResponse": {"interruptId": each.id, "response": True}} for each in result.interrupts]
+
+
+async def test_a_run_that_goes_on_after_a_pause_stays_with_the_model_that_answers(named):
+    first = named("a", slow(), "never")
+    agent = agent_of(first, named("b", use("echo", {}), use("echo", {}), "done"), max_switches=1, plugins=[Asks()])
+    result = await agent.invoke_async("Hello.")
+    while result.interrupts:
+        result = await agent.invoke_async(answers(result))
+
+    assert str(result) == "done\n"
+    assert first.calls == 1
+    assert result.state["fallback"]["answers"] == {"b": 3}
+    assert [switch["to"] for switch in result.state["fallback"]["switches"]] == ["b"]
+
+
+async def test_a_pause_gives_a_run_no_more_switches_than_it_has(named, waits):
+    last, failing = named("c", "never"), named("b", use("echo", {}), *[slow()] * 6)
+    agent = agent_of(named("a", slow()), failing, last, max_switches=1, plugins=[Asks()])
+    result = await agent.invoke_async("Hello.")
+    with pytest.raises(ModelThrottledException) as caught:
+        await agent.invoke_async(answers(result))
+
+    assert "fallback: b failed, and max_switches=1 is reached" in caught.value.__notes__
+    assert last.calls == 0
+
+
+async def test_a_paused_run_goes_on_with_the_first_choice_when_that_was_back(named, waits):
+    first = named("a", slow(), use("echo", {}), "done")
+    last = named("b", slow())
+    agent = agent_of(first, last, plugins=[Asks()])
+    result = await agent.invoke_async("Hello.")
+    result = await agent.invoke_async(answers(result))
+    assert (str(result), first.calls, last.calls) == ("done\n", 3, 1)
+    assert result.state["fallback"]["answers"] == {"a": 2}

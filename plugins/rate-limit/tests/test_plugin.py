@@ -10,7 +10,7 @@ import weakref
 
 import pytest
 
-from ropewalk import Agent, HistoryEdit, ModelOutcome, hookimpl
+from ropewalk import Agent, HistoryEdit, ModelOutcome, current_run, hookimpl
 from ropewalk.errors import ModelError, ModelThrottledException, PluginError
 from ropewalk_rate_limit import RateLimitPlugin, RequestTooLargeError
 from ropewalk_rate_limit.accounts import account_of
@@ -250,3 +250,41 @@ def test_a_plugin_without_any_limit_says_so(caplog):
     caplog.clear()
     Agent(model=ScriptedModel(["hi"]), plugins=[("rate-limit", {"requests_per_minute": 9})], callback_handler=None)
     assert caplog.text == ""
+
+
+# -- runs that pause ---------------------------------------------------------------------------------------------
+
+
+class AsksAfterTheModel:
+    name = "asks"
+
+    @hookimpl
+    async def around_model_call(self, request, call_next):
+        outcome = await call_next(request)
+        current_run().interrupt("go on?")
+        return outcome
+
+
+def answers(result):
+    return [{"interruptResponse": {"interruptId": each.id, "response": True}} for each in result.interrupts]
+
+
+async def test_an_answer_that_came_before_a_pause_is_counted_once(clock):
+    model = model_of(turn("hi", usage=(10, 5)))
+    agent = agent_of(model, [AsksAfterTheModel()], requests_per_minute=1, tokens_per_minute=100_000)
+    result = await agent.invoke_async("Hello.")
+    assert str(await agent.invoke_async(answers(result))) == "hi\n"
+    assert model.calls == 1
+    assert clock.slept == []
+
+
+async def test_what_a_run_waited_before_a_pause_is_told_with_the_rest(clock):
+    model = model_of("other", use("echo", {}), "done")
+    agent = agent_of(model, [AsksAfterTheModel()], requests_per_minute=1)
+    await agent_of(model, requests_per_minute=1).invoke_async("Hello.")
+    result = await agent.invoke_async("Hello.")
+    while result.interrupts:
+        result = await agent.invoke_async(answers(result))
+
+    assert clock.slept == [60, 60]
+    assert result.state["rate_limit"] == {"waits": 2, "seconds": 120}

@@ -24,9 +24,9 @@ async def ask_model(run: Run, request: ModelRequest, purpose: str) -> ModelOutco
     aside.journal, aside.state, aside.model = run.journal, run.state, run.agent.resolve_model()
     aside.model_chain = run.hooks.around_model_call(partial(call_model, aside), run.agent)
     messages = run.history.messages
-    free, messages.locked = messages.locked, True  # hooks of the call are told, as in a turn
+    messages.asked += 1  # hooks of the call are told, as in a turn
     try:
         return await model_turn(aside, replace(request, purpose=purpose, invocation_state=run.invocation_state))
     finally:
-        messages.locked = free
+        messages.asked -= 1
         del aside.model_chain

@@ -9,7 +9,7 @@ from ropewalk.errors import MaxTokensReachedException, ModelError
 from ropewalk.kits.calls.invocation import Cycle
 from ropewalk.kits.calls.outcomes import ModelOutcome, Stop
 from ropewalk.kits.events import CycleStarted, MessageAdded
-from ropewalk.kits.messages.rules import is_legal_tool_name, tool_uses
+from ropewalk.kits.messages.rules import checked_said, is_legal_tool_name, tool_uses
 from ropewalk.kits.result import AgentResult
 from ropewalk.kits.suspension import Suspend
 from ropewalk.loop import context, gates
@@ -18,7 +18,7 @@ from ropewalk.loop.model_turn import model_turn
 from ropewalk.loop.pause import last_said, paused_at, paused_by
 from ropewalk.loop.tool_step import invoke_tool
 from ropewalk.loop.tools_step import execute_batch, run_tools
-from ropewalk.types import ContentBlock, Message, StopReason, ToolUse
+from ropewalk.types import Message, StopReason, ToolUse
 
 if TYPE_CHECKING:
     from ropewalk.run import Run
@@ -112,7 +112,7 @@ async def _store(run: Run, outcome: ModelOutcome) -> None:
     if outcome.redact_input:
         run.history.redact_last_input(outcome.redact_input)
 
-    run.outcome, run.outcome_gated = outcome, True
+    run.outcome, run.outcome_gated, run.position = outcome, True, "answered"  # it is, whatever a write raises
     if outcome.message["content"] or outcome.stop_reason != "cancelled":
         _put(run, outcome.message)
         if run.journal or run.followed:
@@ -120,8 +120,6 @@ async def _store(run: Run, outcome: ModelOutcome) -> None:
 
         if outcome.usage["totalTokens"]:
             run.history.tokens.observe(outcome.usage, run.history.messages[-1])
-
-    run.position = "answered"
 
 
 async def _after_model(run: Run) -> AgentResult | None:
@@ -143,7 +141,7 @@ async def _after_model(run: Run) -> AgentResult | None:
 
     more = await run.hooks.decide_continue(message, run.agent) if run.hooks.plan.decide_continue else None
     if more:
-        run.history.add_user(more)
+        run.history.add_user(checked_said(more, "decide_continue"))
         run.position = "cycle"
         await run.commit()
         return None
@@ -188,10 +186,8 @@ async def _tools(run: Run) -> AgentResult | None:
         return cancelled_result(run, last_said(run))
 
     if done.end_turn is not None:
-        content: list[ContentBlock] = (
-            [{"text": done.end_turn}] if isinstance(done.end_turn, str) else list(done.end_turn)
-        )
-        message: Message = {"role": "assistant", "content": content}
+        said = [{"text": done.end_turn}] if isinstance(done.end_turn, str) else done.end_turn
+        message: Message = {"role": "assistant", "content": checked_said(said, "ToolsOutcome.end_turn")}
         if run.hooks.plan.intervene:
             message = await gates.last_look_at_message(run, message)
 

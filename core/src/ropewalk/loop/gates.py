@@ -55,7 +55,8 @@ async def _guided(run: Run, request: ModelRequest, guide: Guide) -> ModelRequest
 async def after_model(run: Run, outcome: ModelOutcome) -> ModelOutcome | Retry:
     """The outcome that may leave the innermost step; what was held back for it is shown or dropped."""
     passed = await _model_gate(run, outcome, last=False)
-    run.outcome, run.outcome_gated = passed if isinstance(passed, ModelOutcome) else None, True
+    # One that is to be given anew stays what the model has said, should a hook pause the run before it is asked again.
+    run.outcome, run.outcome_gated = (passed, True) if isinstance(passed, ModelOutcome) else (outcome, False)
     return passed
 
 

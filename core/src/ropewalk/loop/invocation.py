@@ -54,7 +54,7 @@ async def invoke(agent: Agent, options: CallOptions, channel: Channel | None = N
         if isinstance(answer, AgentResult):
             return answer
 
-        if answer is REENTRANT:
+        if answer is REENTRANT and resumed is None:  # a paused run goes on in the agent's own history
             return await _beside(run, messages)
 
         raise ConcurrencyException(
@@ -236,7 +236,9 @@ async def _run(run: Run, invocation: Invocation) -> AgentResult | Denied:
         if pause.result is None:
             raise ResumeError("the run was paused at its end, and its result is not there: start anew with a prompt")
 
-        return AgentResult(pause.result["stop_reason"], pause.result["message"], run.metrics, run.state)
+        result = AgentResult(pause.result["stop_reason"], pause.result["message"], run.metrics, run.state)
+        run.result = result  # hooks further out may ask as well
+        return result
 
     history, mark = run.history, None
     if pause is None or pause.position == "input":

@@ -10,6 +10,7 @@ from ropewalk.kits.calls.outcomes import Failure, ModelOutcome, Retry
 from ropewalk.kits.events import AttemptDiscarded
 from ropewalk.kits.json_values import text_of
 from ropewalk.kits.messages.prompt import with_user_blocks
+from ropewalk.kits.messages.rules import checked_answer, checked_said
 from ropewalk.loop import context, gates
 from ropewalk.model import ModelRequest
 
@@ -59,13 +60,20 @@ async def model_turn(run: Run, given: ModelRequest | None = None) -> ModelOutcom
             continue
 
         if isinstance(outcome, ModelOutcome):
-            return await gates.last_look_at_model(run, outcome) if run.hooks.plan.intervene else outcome
+            last = await gates.last_look_at_model(run, outcome) if run.hooks.plan.intervene else outcome
+            return last if last is run.outcome else _checked(run, last)
 
         if run.cancelled:
             return ModelOutcome.nothing()
 
         request = await _again(run, request, outcome, given)
         run.attempt, run.outcome = run.attempt + 1, None
+
+
+def _checked(run: Run, outcome: ModelOutcome) -> ModelOutcome:
+    """An outcome that is not the kernel's own assembly of the model's stream."""
+    message = checked_answer(outcome.message, "the answer from around_model_call or a gate", run.history.free_id)
+    return ModelOutcome(**{**outcome.to_dict(), "message": message})
 
 
 def _first_attempt(run: Run) -> None:
@@ -116,7 +124,7 @@ async def _again(run: Run, request: ModelRequest, outcome: object, given: ModelR
         return with_user_blocks(outcome.request or request, outcome.feedback)
 
     if outcome.feedback:
-        run.history.add_user(outcome.feedback)
+        run.history.add_user(checked_said(outcome.feedback, "Retry.feedback"))
         await run.commit()
         return build_request(run)
 

@@ -43,7 +43,7 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
     parked = cancellation.park(task)
     try:
         if cancellation.requested or run.batch_failure is not None:
-            result = error_result(use_id, unfinished(run, use_id))
+            result = calls.known(use_id) or error_result(use_id, unfinished(run, use_id))
         else:
             result = await run.tool_chain(call)
             if result is not calls.finished.get(use_id):  # what the innermost step answered is checked already
@@ -52,13 +52,13 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
         if not cancellation.claim():
             raise
 
-        result = calls.finished.get(use_id) or error_result(use_id, unfinished(run, use_id))
+        result = calls.known(use_id) or error_result(use_id, unfinished(run, use_id))
     except Suspend as suspend:
         _pause(run, call, suspend)
         raise
     except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again by the tools step
         _fail(run, error)
-        result = calls.finished.get(use_id) or error_result(use_id, unfinished(run, use_id))
+        result = calls.known(use_id) or error_result(use_id, unfinished(run, use_id))
     finally:
         cancellation.settle()
         if parked:
@@ -118,7 +118,7 @@ def _refused(run: Run, call: ToolCall) -> ToolResult | None:
     """The error result of a call that cannot reach a tool."""
     use_id, name = call.tool_use["toolUseId"], call.tool_use["name"]
     if run.cancelled or run.batch_failure is not None:  # a hook that was interrupted goes on all the same
-        return error_result(use_id, unfinished(run, use_id))
+        return run.calls.known(use_id) or error_result(use_id, unfinished(run, use_id))
 
     if call.input_error is not None:
         return error_result(use_id, f"Error: {call.input_error}. Send the arguments as one JSON object.")
@@ -236,7 +236,7 @@ def _fail(run: Run, error: BaseException) -> None:
 
 def unfinished(run: Run, use_id: str) -> str:
     """What the model is told about a call without a result: whether it was started, and what stopped it."""
-    error, started = run.batch_failure, use_id in run.calls.started
+    error, started = run.batch_failure, run.calls.was_started(use_id)
     if error is None:
         return CANCELLED_DURING if started else CANCELLED_BEFORE
 

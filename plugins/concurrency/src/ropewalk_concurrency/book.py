@@ -60,11 +60,11 @@ class Book:
     def begin(self, call: str, token: Any, agent: Agent) -> Flight | AgentResult:
         """Enters a call, by the id of its run, or answers it when its result is remembered."""
         with self._lock:
-            self._forget(agent)
+            self._forget(agent, call)
             joined = next((flight for flight in self._flights if flight.call == call and flight.ended is None), None)
             if joined is None:
                 known = self._find(token)
-                if known is not None and known.result is not None:
+                if known is not None and known.result is not None and known.call != call:  # or it is this run's pause
                     return known.result
 
                 joined = Flight(token, call)
@@ -73,10 +73,10 @@ class Book:
             joined.started = True
             return joined
 
-    def begin_without_token(self, agent: Agent) -> None:
+    def begin_without_token(self, call: str, agent: Agent) -> None:
         """Takes note that another call has the agent: what ended before is over."""
         with self._lock:
-            self._forget(agent)
+            self._forget(agent, call)
 
     def end(self, flight: Flight, outcome: Outcome) -> None:
         """Enters the end of a call."""
@@ -122,8 +122,8 @@ class Book:
 
         return None
 
-    def _forget(self, agent: Agent) -> None:
-        """Drops what is over and not, or no longer, to be remembered."""
+    def _forget(self, agent: Agent, beginning: str | None = None) -> None:
+        """Drops what is over and not, or no longer, to be remembered; of a run that begins, its end at a pause too."""
         calls = {run.id for run in runs_of(agent)}
         oldest = current_seam().monotonic() - self._seconds
         remembered = [
@@ -131,7 +131,11 @@ class Book:
             for flight in self._flights
             if self._seconds and _is_final(flight) and flight.ended is not None and flight.ended > oldest
         ][-self._count :]
-        self._flights = [flight for flight in self._flights if flight.call in calls or flight in remembered]
+        self._flights = [
+            flight
+            for flight in self._flights
+            if flight in remembered or (flight.call in calls and (flight.call != beginning or flight.ended is None))
+        ]
 
 
 def _is_final(flight: Flight) -> bool:

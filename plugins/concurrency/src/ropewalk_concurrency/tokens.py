@@ -35,7 +35,7 @@ class TokenKeeper:
         """Lets calls with the same token find this one, and answers this one when its result is remembered."""
         token, book = invocation.options.given.get(TOKEN), self._books.of(agent)
         if token is None:
-            book.begin_without_token(agent)
+            book.begin_without_token(current_run().id, agent)
             return await call_next(invocation)
 
         flight = book.begin(current_run().id, token, agent)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import pydantic
 
-from ropewalk import Denied, Invocation, ModelOutcome, ModelRequest, Retry, hookimpl
+from ropewalk import Denied, Invocation, ModelOutcome, ModelRequest, Retry, Suspend, current_run, hookimpl
 from ropewalk_fallback.kinds import DEFAULT_ON, checked_on
 from ropewalk_fallback.model import FallbackModel, checked_models
 from ropewalk_fallback.run import FallbackRun, attempt_under_way, run_under_way
@@ -69,17 +69,16 @@ class FallbackPlugin:
         if model is None:
             return await call_next(invocation)
 
-        run = FallbackRun(agent, model)
+        run, state = FallbackRun(agent, model), current_run().state
+        if "fallback" in state:  # the run goes on after a pause, or a hook repeats it
+            run.take_up(state["fallback"])
+
+        _leave(run)
         token = run_under_way.set(run)
         try:
-            result = await call_next(invocation)
+            return await call_next(invocation)
         finally:
             run_under_way.reset(token)
-
-        if not isinstance(result, Denied) and isinstance(result.state, dict):
-            result.state["fallback"] = run.to_dict()
-
-        return result
 
     @hookimpl
     async def around_model_call(
@@ -94,17 +93,21 @@ class FallbackPlugin:
         token = attempt_under_way.set(run)
         try:
             outcome = await call_next(request)
+        except Suspend:
+            _count(run)  # when the run goes on, the model is not asked again
+            raise
         except Exception as error:
             reason = run.switch_after(error)
             if reason is None:
                 raise
 
+            _leave(run)
             return Retry(reason)
         finally:
             attempt_under_way.reset(token)
 
         if isinstance(outcome, ModelOutcome):
-            run.count_answer()
+            _count(run)
 
         return outcome
 
@@ -116,3 +119,13 @@ class FallbackPlugin:
             model = agent.model = FallbackModel([agent.model, *config.models], config.on, config.max_switches)
 
         return model if isinstance(model, FallbackModel) else None
+
+
+def _leave(run: FallbackRun) -> None:
+    """Leaves what was tried in the run's state at once: a pause keeps what is there then."""
+    current_run().state["fallback"] = run.to_dict()
+
+
+def _count(run: FallbackRun) -> None:
+    run.count_answer()
+    _leave(run)

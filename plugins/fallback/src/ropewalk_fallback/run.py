@@ -12,6 +12,8 @@ from ropewalk.kits.json_values import text_of
 from ropewalk_fallback.kinds import is_among, kind_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ropewalk.agent import Agent
     from ropewalk_fallback.model import FallbackModel
 
@@ -42,6 +44,17 @@ class FallbackRun:
         self.last: str | None = None
         self._failed: int | None = None
         self._ended = False
+
+    def take_up(self, known: Mapping[str, Any]) -> None:
+        """Goes on where the run was when it paused: what `to_dict` said then."""
+        self.last, self.answers, self.switches = known["model"], dict(known["answers"]), list(known["switches"])
+        names = [self.model.name_of(index, self.agent) for index in range(len(self.model.models))]
+        for switch in self.switches:
+            following = *range(self.index + 1, len(names)), *range(1, self.index + 1)  # the latter after a new start
+            self.index = next((index for index in following if names[index] == switch["to"]), 0)
+
+        if self.last is not None and self.last == names[0] != names[self.index]:
+            self.index = 0  # after all had failed, the first choice was back
 
     @property
     def agent(self) -> Agent | None:

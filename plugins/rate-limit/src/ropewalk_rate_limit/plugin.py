@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, final
-from weakref import ref
 
 import pydantic
 
-from ropewalk import Denied, Invocation, ModelOutcome, ModelRequest, Retry, hookimpl
+from ropewalk import ModelOutcome, ModelRequest, Retry, current_run, hookimpl
 from ropewalk.kits.aio.seam import current_seam
 from ropewalk_rate_limit.accounts import account_of, id_of
 from ropewalk_rate_limit.errors import RequestTooLargeError
@@ -18,27 +16,12 @@ from ropewalk_rate_limit.rate import Rate
 from ropewalk_rate_limit.tokens import by_size, estimate, remember
 
 if TYPE_CHECKING:
-    from ropewalk import AgentResult
     from ropewalk.agent import Agent
     from ropewalk.kits.state import JSONState
 
 logger = logging.getLogger("ropewalk.rate_limit")
 
 _SHORTEST: Final = 0.001  # seconds; less is no wait
-
-
-class _Waits:
-    """How often and how long one run has waited."""
-
-    __slots__ = ("agent", "count", "seconds")
-
-    def __init__(self, agent: Agent) -> None:
-        self.agent = ref(agent)  # a timer that was stopped keeps its context, and all in it, until its time
-        self.count = 0
-        self.seconds = 0.0
-
-
-_waits: ContextVar[_Waits | None] = ContextVar("ropewalk_rate_limit", default=None)
 
 
 @final
@@ -74,26 +57,6 @@ class RateLimitPlugin:
             )
 
     @hookimpl
-    async def around_invocation(
-        self,
-        invocation: Invocation,
-        call_next: Callable[[Invocation], Awaitable[AgentResult | Denied]],
-        agent: Agent,
-    ) -> AgentResult | Denied:
-        """Leaves in `result.state["rate_limit"]` how the run has waited, if it has."""
-        waits = _Waits(agent)
-        token = _waits.set(waits)
-        try:
-            result = await call_next(invocation)
-        finally:
-            _waits.reset(token)
-
-        if waits.count and not isinstance(result, Denied) and isinstance(result.state, dict):
-            result.state["rate_limit"] = {"waits": waits.count, "seconds": waits.seconds}
-
-        return result
-
-    @hookimpl
     async def around_model_call(
         self, request: ModelRequest, call_next: Callable[[ModelRequest], Awaitable[ModelOutcome | Retry]], agent: Agent
     ) -> ModelOutcome | Retry:
@@ -103,8 +66,8 @@ class RateLimitPlugin:
             RequestTooLargeError: It can never fit.
         """
         rate = self._rates.get(id_of(agent.model) or "", self._rate)
-        if rate.is_none:
-            return await call_next(request)
+        if rate.is_none or (request.purpose == "turn" and current_run().outcome is not None):
+            return await call_next(request)  # which has the answer that came before a pause, and asks no model
 
         cell = agent.plugin_state(self.name)
         tokens = _checked(agent, rate.tokens_per_minute, request, cell) if rate.tokens_per_minute else 0
@@ -134,11 +97,12 @@ def _checked(agent: Agent, allowed: int, request: ModelRequest, cell: JSONState)
 
 
 def _note(agent: Agent, seconds: float) -> None:
+    """Leaves in `result.state["rate_limit"]` how the run has waited, also before a pause."""
     if seconds < _SHORTEST:
         return
 
     logger.info("%s has waited %.1f s for its turn at the model", agent.name, seconds)
-    waits = _waits.get()
-    if waits is not None and waits.agent() is agent:
-        waits.count += 1
-        waits.seconds += seconds
+    run = current_run()
+    if run.agent is agent:
+        known = run.state.get("rate_limit", {"waits": 0, "seconds": 0.0})
+        run.state["rate_limit"] = {"waits": known["waits"] + 1, "seconds": known["seconds"] + seconds}

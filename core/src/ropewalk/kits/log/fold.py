@@ -156,6 +156,9 @@ def _run_ended(log: LogState, _: Record, data: dict[str, Any]) -> None:
 
 def _message_appended(log: LogState, _: Record, data: dict[str, Any]) -> None:
     message = _resolved(log, data["message"])
+    if log.held is not None and log.held["position"] == "tools":
+        log.held = None  # its calls are answered for: who wrote that did not live to write that the run has ended
+
     log.messages.append(message)
     log.ids.append(data["id"])
     log.next_id = data["id"] + 1

@@ -61,7 +61,8 @@ class Standing:
         async with left.writing:
             records = left.take()
             try:
-                await left.write(records)
+                if records:  # a run beside may have written them
+                    await left.write(records)
             except BaseException:
                 left.put_back(records)
                 raise

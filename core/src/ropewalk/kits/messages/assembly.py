@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from ropewalk.errors import IncompleteStreamError, MalformedStreamError
 from ropewalk.kits.calls.outcomes import NO_USAGE, ModelOutcome
 from ropewalk.kits.events import Delta, TextEnded, ToolInputDelta
 from ropewalk.kits.json_values import clean_text, strict_json
+from ropewalk.kits.messages.rules import FreeId
 from ropewalk.types import ContentBlock, Message, StreamEvent, ToolUse, Usage
 
 _SHOWN: Final = 80
 T = TypeVar("T")
-FreeId: TypeAlias = Callable[[object, set[str]], str]
-"""Takes the id a model gave and the ids of the same message; gives one that is legal and new to the conversation."""
 
 # Stop reasons after which a tool that was asked for is not run, and what stands in the place of its use.
 _NOT_RUN: Final = {
@@ -181,13 +180,13 @@ class Assembly:
 
     @staticmethod
     def _take_reasoning(block: _Block, piece: dict[str, Any]) -> None:
-        if "text" in piece:
+        if piece.get("text") is not None:
             block.parts.append(_of_type(str, piece["text"]))
 
         if piece.get("signature"):
             block.signature.append(_of_type(str, piece["signature"]))
 
-        if "redactedContent" in piece:
+        if piece.get("redactedContent") is not None:
             block.redacted.append(_of_type(bytes, piece["redactedContent"]))
 
     # -- the outcome -----------------------------------------------------------------------------------------------

@@ -138,7 +138,7 @@ class History:
         messages = self.messages
         last = messages[-1] if messages else None
         if last is not None and last["role"] == "assistant":
-            message = {**last, "content": [*last["content"], *message["content"]]}
+            message = joined(last, message, message["content"])
             self._replace_last(message)
         else:
             self._append(message)

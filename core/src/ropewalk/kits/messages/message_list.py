@@ -17,15 +17,16 @@ class MessageList(list[Message]):
     next run starts. During a run they raise `HistoryError`.
     """
 
-    __slots__ = ("before_edit", "locked")
+    __slots__ = ("asked", "before_edit", "locked")
 
     def __init__(self, messages: list[Message] | tuple[Message, ...] = ()) -> None:
         super().__init__(messages)
         self.locked = False
+        self.asked = 0  # how many calls of the model beside the conversation are under way
         self.before_edit: list[Message] | None = None
 
     def _stage(self) -> None:
-        if self.locked:
+        if self.locked or self.asked:
             raise HistoryError(
                 "agent.messages was edited while the agent runs: "
                 "edit it between runs, or return HistoryEdits from manage_context"

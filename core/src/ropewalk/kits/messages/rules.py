@@ -7,12 +7,15 @@ one user message that holds exactly one result per use, results first; no id is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeAlias, cast
 
 from ropewalk.errors import HistoryError
 from ropewalk.kits.json_values import clean_text, strict_json
 from ropewalk.types import CONTENT_KEYS, ContentBlock, Message, ToolUse
+
+FreeId: TypeAlias = Callable[[object, set[str]], str]
+"""Takes the id a model gave and the ids of the same message; gives one that is legal and new to the conversation."""
 
 # Limits of the Converse API (API_runtime_ToolUseBlock, API_runtime_ToolSpecification), the strictest of the providers.
 _LEGAL_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
@@ -100,6 +103,48 @@ def checked_message(value: Any, where: str) -> Message:
         raise HistoryError(f"{where} is a user message with a toolUse: only the assistant asks for tools")
 
     return cast("Message", {**value, "content": blocks})
+
+
+def checked_answer(value: Any, where: str, free_id: FreeId) -> Message:
+    """A copy of a message that a hook puts in the model's place; its tool-use ids are made legal and new.
+
+    Raises:
+        HistoryError: It is no message of an assistant.
+    """
+    message = checked_message(value, where)
+    if message["role"] != "assistant" or any("toolResult" in block for block in message["content"]):
+        raise HistoryError(f"{where} is no answer of a model: use role assistant, and no tool results")
+
+    taken: set[str] = set()
+    content: list[ContentBlock] = []
+    for block in message["content"]:
+        use = block.get("toolUse")
+        if use is not None:
+            use_id = free_id(use["toolUseId"], taken)
+            taken.add(use_id)
+            block = {**block, "toolUse": {**use, "toolUseId": use_id}}  # noqa: PLW2901 - the same one with a legal id
+
+        content.append(block)
+
+    return {**message, "content": content}
+
+
+def checked_said(value: Any, where: str) -> list[ContentBlock]:
+    """Content that a hook says in somebody's name: no tool uses and results, for those answer one another.
+
+    Raises:
+        HistoryError: It is something else.
+    """
+    if not isinstance(value, list | tuple):
+        raise HistoryError(f'{where} is {type(value).__name__}: use a list of blocks such as [{{"text": "hello"}}]')
+
+    blocks = [checked_block(block, f"{where}[{i}]") for i, block in enumerate(value)]
+    if any("toolUse" in block or "toolResult" in block for block in blocks):
+        raise HistoryError(
+            f"{where} holds a tool use or a tool result, which come from the model and its tools: use text"
+        )
+
+    return blocks
 
 
 def checked_block(value: Any, where: str) -> ContentBlock:

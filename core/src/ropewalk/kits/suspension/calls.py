@@ -55,6 +55,10 @@ class CallsUnderWay:
 
         return done
 
+    def was_started(self, use_id: str) -> bool:
+        """Whether the tool of a call was ever started, also before a pause or a crash."""
+        return use_id in self.started or use_id in self.unknown or bool(self.effects.get(use_id))
+
 
 NO_CALLS: Final = CallsUnderWay()
 """Stands where no calls are under way, and cannot be written to: see `begun`."""
