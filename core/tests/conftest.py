@@ -8,21 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # kernel_fakes: in importlib mode a test folder is on no path
 
 from kernel_fakes import awaited, called, streamed
-
-settings.register_profile(
-    "kernel",
-    deadline=None,
-    max_examples=200,
-    suppress_health_check=[HealthCheck.too_slow],
-    derandomize=True,
-    database=None,
-)
-settings.load_profile("kernel")
 
 
 @pytest.fixture(autouse=True)
