@@ -6,12 +6,15 @@ python docs/generate_hooks.py --check   fails when one of them is not what would
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import re
 import sys
 from pathlib import Path
 from typing import Any, Final
 
+import ropewalk
 from ropewalk.kits.hooks.signatures import HOOKS, SPEC_MARK, HookSpec
 from ropewalk.specs import SPECS
 
@@ -19,6 +22,7 @@ FOLDER: Final = Path(__file__).resolve().parent / "hooks"
 EXAMPLES: Final = FOLDER / "examples"
 NOTE: Final = "<!-- Written by docs/generate_hooks.py from the docstrings of ropewalk.specs: change those. -->\n"
 SECTIONS: Final = {"Args": "Arguments", "Returns": "Returns", "Raises": "Raises"}
+WIDTH: Final = 120
 _ENTRY: Final = re.compile(r"(\*{0,2}\w+): (.*)", re.DOTALL)
 
 HOW_THEY_ARE_CALLED: Final = """
@@ -82,7 +86,8 @@ def _hook(name: str, function: Any) -> list[str]:
         f"*{_kind(spec, function)}*",
         "",
         "```python",
-        spec.example,
+        *_imports(function),
+        _signature(function),
         "```",
         "",
         *_sections(_doc(function)),
@@ -101,6 +106,39 @@ def _kind(spec: HookSpec, function: Any) -> str:
         return f"{awaited}, chain"
 
     return f"{awaited}, {'first answer' if getattr(function, SPEC_MARK)['firstresult'] else 'all'}"
+
+
+def _signature(function: Any) -> str:
+    """The declaration with its types, in one line or one argument a line."""
+    start = f"{'async ' if inspect.iscoroutinefunction(function) else ''}def {function.__name__}"
+    signature = inspect.signature(function)
+    arguments = [f"{name}: {each.annotation}" for name, each in signature.parameters.items() if name != "self"]
+    line = f"{start}({', '.join(['self', *arguments])}) -> {signature.return_annotation}: ..."
+    if len(line) <= WIDTH:
+        return line
+
+    rows = "".join(f"    {each},\n" for each in ["self", *arguments])
+    return f"{start}(\n{rows}) -> {signature.return_annotation}: ..."
+
+
+def _imports(function: Any) -> list[str]:
+    """Where the types of a declaration come from, but for Agent, and two empty lines."""
+    annotations = " ".join(str(each) for each in function.__annotations__.values())
+    words = set(re.findall(r"\w+", annotations))
+    places: dict[str, list[str]] = {}
+    for name, module in _imported(function.__module__).items():
+        if name in words - {"Agent"} and module.partition(".")[0] == "ropewalk":
+            places.setdefault("ropewalk" if hasattr(ropewalk, name) else module, []).append(name)
+
+    lines = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(places.items())]
+    return [*lines, "", ""] if lines else []
+
+
+def _imported(module: str) -> dict[str, str]:
+    """The names that a module imports, for its types too, and from where."""
+    tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {alias.name: node.module or "" for node in nodes for alias in node.names}
 
 
 def _example(name: str) -> str:

@@ -239,3 +239,89 @@ def test_what_a_branch_has_made_of_older_messages_is_not_appended_again():
     history.append_block(branch, base, None)
 
     assert [m["content"][0]["text"] for m in history.messages] == ["a", "b", "c", "d", "beside", "answer"]
+
+
+CALLS = {
+    "role": "assistant",
+    "content": [{"text": "let me see"}, {"toolUse": {"toolUseId": "t1", "name": "see", "input": {}}}],
+}
+RESULT = {"toolResult": {"toolUseId": "t1", "status": "success", "content": [{"text": "seen"}]}}
+
+
+def go_on(branch):
+    branch.add_assistant(assistant("more"))
+
+
+def go_on_with_a_tool(branch):
+    branch.add_assistant(CALLS)
+    branch.add_user([RESULT])
+    branch.add_assistant(assistant("more"))
+
+
+def begin_as_the_assistant(branch):
+    branch.add_input([assistant("let me see"), user("see")])
+    branch.add_assistant(assistant("more"))
+
+
+@pytest.mark.parametrize(
+    ("act", "expected"),
+    [
+        (go_on, ["more"]),
+        (go_on_with_a_tool, ["let me see", "t1", "seen", "more"]),
+        (begin_as_the_assistant, ["let me see", "see", "more"]),
+    ],
+)
+def test_what_a_branch_adds_to_the_answer_it_starts_at_is_appended_once(act, expected):
+    history = History([user("a"), assistant("b")])
+    branch = history.branch()
+    base = list(branch.messages)
+    act(branch)
+    history.add_user([{"text": "c"}])
+    history.add_assistant(assistant("d"))
+
+    history.append_block(branch, base, None)
+
+    told = []
+    for block in (block for message in history.messages for block in message["content"]):
+        result = block.get("toolResult")
+        told.append(result["content"][0]["text"] if result else block.get("text") or block["toolUse"]["toolUseId"])
+
+    assert problems(history.messages) == []
+    assert told == ["a", "b", "c", "d", *expected]
+
+
+async def test_a_call_without_a_prompt_beside_another_run_goes_on_and_its_answer_is_appended_once():
+    waits = asyncio.Event()
+
+    async def wait(call):
+        await waits.wait()
+        return "waited"
+
+    agent = Agent(
+        model=FakeModel(use("wait", {}), "and more", "the end"), tools=[FakeTool("wait", wait)], messages=OLD,
+        plugins=[make_plugin(admit=admit_beside)],
+    )  # fmt: skip
+    head = asyncio.create_task(agent.invoke_async("head"))
+    await asyncio.sleep(0.01)
+    await agent.invoke_async()
+    waits.set()
+    await head
+
+    assert problems(agent.messages) == []
+    assert said(agent) == ["old", "times", "head", "the end", "and more"]
+
+
+def test_what_is_behind_a_dropped_input_of_a_branch_is_appended():
+    history = History([user("a"), assistant("b")])
+    branch = history.branch()
+    base = list(branch.messages)
+    branch.add_input([user("beside")])
+    branch.add_assistant(assistant("one"))
+    branch.add_user([{"text": "two"}])
+    branch.add_assistant(assistant("three"))
+    branch.splice(HistoryEdit(branch.ids[2], branch.ids[3], (), "shorter"), "p")
+
+    history.append_block(branch, base, None)
+
+    told = [block["text"] for message in history.messages for block in message["content"]]
+    assert told == ["a", "b", "two", "three"]

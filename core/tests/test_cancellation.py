@@ -863,3 +863,112 @@ async def test_without_a_task_the_current_one_is_meant_and_where_there_is_none_n
     asyncio.get_running_loop().call_soon(outside_of_tasks)
     await asyncio.wait_for(done.wait(), 5)
     assert seen == [False, False, None]
+
+
+# -- where the way out is seldom taken ---------------------------------------------------------------------------
+
+
+async def test_a_cancel_while_a_hook_waits_before_the_model_call_is_a_result():
+    async def around(self, request, call_next):
+        if agent.model is model:
+            agent.cancel()
+            await asyncio.Event().wait()
+
+        return await call_next(request)
+
+    model = FakeModel("never")
+    agent = Agent(model=model, plugins=[make_plugin(around_model_call=around)])
+    result = await soon(agent.invoke_async("go"))
+
+    assert (result.stop_reason, model.calls) == ("cancelled", 0)
+    await goes_on(agent)
+
+
+@pytest.mark.parametrize("end", ["cannot be closed", "fails", "is fine"])
+async def test_however_a_stream_ends_that_is_not_read_to_its_end_the_run_is_cancelled(end):
+    closed = []
+
+    class Stream:
+        def __aiter__(self):
+            return self
+
+        async def __anext__(self):
+            agent.cancel()
+            return {"messageStart": {"role": "assistant"}}
+
+    class Closing(Stream):
+        async def aclose(self):
+            closed.append(True)
+            if end == "fails":
+                raise OSError("connection lost")
+
+    class Model:
+        def stream(self, request):
+            return Stream() if end == "cannot be closed" else Closing()
+
+    agent = Agent(model=Model())
+
+    assert (await soon(agent.invoke_async("go"))).stop_reason == "cancelled"
+    assert closed == ([] if end == "cannot be closed" else [True])
+    await goes_on(agent)
+
+
+@pytest.mark.parametrize("how", ["cancelled", "raises", "raises SystemExit"])
+@pytest.mark.parametrize("place", ["around_tool_call", "around_tools"])
+async def test_what_a_tool_came_to_is_told_when_a_hook_behind_it_does_not_get_to_its_end(how, place):
+    async def around(self, subject, call_next):
+        await call_next(subject)
+        if how == "cancelled":
+            agent.cancel()
+            await asyncio.Event().wait()
+
+        raise ValueError("hook") if how == "raises" else SystemExit("hook")
+
+    async def body(call):
+        return "it rang"
+
+    async def around_tool_call(self, call, call_next):
+        return await around(self, call, call_next)
+
+    async def around_tools(self, batch, call_next):
+        return await around(self, batch, call_next)
+
+    chosen = around_tool_call if place == "around_tool_call" else around_tools
+    agent = Agent(
+        model=FakeModel(use("ring", tool_use_id="T")), tools=[FakeTool("ring", body)],
+        plugins=[make_plugin(**{place: chosen})],
+    )  # fmt: skip
+    if how == "cancelled":
+        assert (await soon(agent.invoke_async("go"))).stop_reason == "cancelled"
+    else:
+        with pytest.raises((ValueError, SystemExit), match="hook"):
+            await agent.invoke_async("go")  # in this very task: a task that ends in SystemExit ends its loop
+
+    assert results_of(agent.messages) == {"T": "it rang"}
+    assert problems(agent.messages) == []
+
+
+async def test_a_model_that_swallows_the_cancel_leaves_no_trace_of_it_in_the_task():
+    waits, traces = asyncio.Event(), []
+
+    async def stubborn():
+        yield {"messageStart": {"role": "assistant"}}
+        waits.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            yield {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "so what"}}}
+
+    async def around(self, request, call_next):
+        outcome = await call_next(request)
+        traces.append(asyncio.current_task().cancelling())
+        return outcome
+
+    agent = Agent(model=FakeModel(stubborn), plugins=[make_plugin(around_model_call=around)])
+    task = asyncio.create_task(agent.invoke_async("go"))
+    await soon(waits.wait())
+    agent.cancel()
+
+    assert (await soon(task)).stop_reason == "cancelled"
+    assert traces == [0]
+    await goes_on(agent)

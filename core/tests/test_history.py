@@ -382,3 +382,34 @@ def test_an_answer_that_continues_another_one_keeps_its_metadata():
 
     assert history.messages[-1]["metadata"] == pinned
     assert [block["text"] for block in history.messages[-1]["content"]] == ["Once", " upon"]
+
+
+def test_an_input_is_not_taken_back_when_what_stood_before_it_has_changed():
+    history = History([user("a"), assistant("b"), user("c"), assistant("d")])
+    mark = history.mark()
+    history.add_input([user("e")])
+    history.splice(HistoryEdit(history.ids[2], history.ids[3], (user("f"), assistant("g")), "other"), "p")
+    before = list(history.messages)
+
+    history.rollback(mark)
+
+    assert history.messages == before
+
+
+def test_taking_back_an_input_that_is_gone_already_changes_nothing():
+    history = History([user("a"), assistant("b")])
+    mark, version = history.mark(), history.version
+    history.rollback(mark)
+
+    assert history.version == version
+    assert len(history.messages) == 2
+
+
+def test_an_edit_that_changes_nothing_is_not_in_the_log():
+    async def write(records): ...
+
+    history = History([user("a"), assistant("b")])
+    history.journal = Journal("r", write)
+    history.splice(HistoryEdit(history.ids[0], history.ids[0], (history.messages[0],)), "p")
+
+    assert history.journal.take() == []

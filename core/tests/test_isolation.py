@@ -177,3 +177,24 @@ async def test_a_late_result_of_a_thread_is_dropped():
 
     release.set()
     assert await in_thread(lambda: "next") == "next"
+
+
+async def test_a_cancellation_reaches_an_isolated_coroutine_also_where_it_waits_for_nothing():
+    async def steps():
+        try:
+            for _ in range(1000):
+                await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            return "stopped"
+
+        return "went on"
+
+    async def outer():
+        return await Isolated(steps())
+
+    task = asyncio.create_task(outer())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+
+    assert await task == "stopped"

@@ -54,6 +54,26 @@ async def test_who_is_cancelled_while_waiting_passes_the_turn_on(called_up):
     assert not lock.locked()
 
 
+async def test_who_gives_up_waiting_does_not_let_anybody_in():
+    lock, inside = Lock(), []
+
+    async def take():
+        async with lock:
+            inside.append(True)
+
+    async with lock:
+        first, second = (asyncio.create_task(take()) for _ in range(2))
+        await until(lock, 2)
+        first.cancel()
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+        assert (inside, lock.locked(), len(lock._tickets)) == ([], True, 1)
+
+    await second
+    assert (inside, lock.locked()) == ([True], False)
+
+
 async def test_a_coroutine_that_is_thrown_away_leaves_the_queue():
     lock = Lock()
     async with lock:

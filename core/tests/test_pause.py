@@ -556,3 +556,99 @@ def test_two_places_that_ask_under_one_name_are_an_error():
 def test_nothing_runs_outside_a_run():
     with pytest.raises(RuntimeError, match="no agent runs here"):
         current_run()
+
+
+# -- what a pause keeps when more is asked -----------------------------------------------------------------------
+
+
+def test_state_and_effects_that_were_left_between_two_questions_of_one_pause_are_kept(go_on):
+    async def around(self, invocation, call_next):
+        run = current_run()
+        result = await call_next(invocation)
+        if result.stop_reason == "interrupt":
+            run.state["seen"] = run.state.get("seen", 0) + 1
+            await run.once("told", lambda: "told")
+            run.interrupt("and this?")
+
+        return result
+
+    options = {
+        "model": FakeModel(use("t"), "done"), "tools": [FakeTool("t", asks)],
+        "plugins": [make_plugin("around", around_invocation=around)],
+    }  # fmt: skip
+    agent = Agent(**options)
+    result = agent("go")
+
+    assert [question.name for question in result.interrupts] == ["ok?", "and this?"]
+    assert (agent.suspension.state, agent.suspension.once) == ({"seen": 1}, {"told": "told"})
+    agent = go_on(agent, **options)
+    result = agent(answer(*((question.id, 1) for question in result.interrupts)))
+    assert (result.stop_reason, result.state) == ("end_turn", {"seen": 1})
+
+
+def test_a_hook_that_calls_on_again_instead_of_waiting_closes_what_is_open():
+    async def around(self, invocation, call_next):
+        result = await call_next(invocation)
+        return await call_next(invocation) if result.stop_reason == "interrupt" else result
+
+    agent = Agent(
+        model=FakeModel(use("t", tool_use_id="A"), "done"), tools=[FakeTool("t", asks)],
+        plugins=[make_plugin("around", around_invocation=around)],
+    )  # fmt: skip
+    result = agent("go")
+
+    assert (result.stop_reason, result.interrupts, agent.suspension) == ("end_turn", None, None)
+    assert statuses_of(agent.messages) == {"A": "error"}
+    assert problems(agent.messages) == []
+
+
+@pytest.mark.parametrize("name", [None, "", 3])
+def test_a_question_needs_a_name(name):
+    agent = Agent(model=FakeModel(use("t")), tools=[FakeTool("t", lambda call: call.interrupt(name))])
+    agent.model.turns.append("done")
+    agent("go")
+
+    assert f"interrupt name {name!r}: give a text" in next(iter(results_of(agent.messages).values()))
+
+
+def test_a_checkpoint_that_nobody_takes_is_refused():
+    agent = Agent(model=FakeModel(use("t"), "done"), tools=[FakeTool("t", plain)], plugins=[checkpoints()])
+    agent("go")
+    with pytest.raises(ResumeError, match="no plugin takes this checkpoint"):
+        agent({"checkpointResume": {"of": "another"}})
+
+    assert agent.suspension is not None
+
+
+def test_an_answer_that_lacks_everything_is_told_what_it_holds():
+    agent = Agent(model=FakeModel(use("t"), "done"), tools=[FakeTool("t", asks)])
+    agent("go")
+    for given, held in [({}, "nothing"), ({"b": 1, "a": 2}, "a, b")]:
+        with pytest.raises(ResumeValueError, match=rf"interruptResponse holds {held}: it needs"):
+            agent([{"interruptResponse": given}])
+
+
+def test_other_messages_from_a_snapshot_end_the_pause():
+    other = Agent(model=FakeModel("hi"))
+    other("hello")
+    snapshot = other.take_snapshot(include=["messages"])
+    agent = Agent(model=FakeModel(use("t"), "fresh"), tools=[FakeTool("t", asks)])
+    agent("go")
+    agent.load_snapshot(snapshot)
+
+    assert agent.suspension is None
+    assert str(agent("something else")) == "fresh\n"
+
+
+def test_arguments_that_no_tool_can_use_are_remembered_over_a_pause(go_on):
+    tool = FakeTool("t", plain)
+    turns = [[use("asks", tool_use_id="A"), use("t", "{not json", tool_use_id="B")], "done"]
+    options = {"model": FakeModel(*turns), "tools": [FakeTool("asks", asks), tool]}
+    agent = Agent(**options)
+    (question,) = agent("go").interrupts
+    agent = go_on(agent, **options)
+    agent(answer((question.id, 1)))
+
+    assert tool.calls == 0
+    assert statuses_of(agent.messages) == {"A": "success", "B": "error"}
+    assert "Send the arguments as one JSON object" in results_of(agent.messages)["B"]

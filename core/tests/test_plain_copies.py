@@ -92,3 +92,13 @@ def test_what_copies_itself_badly_is_taken_over():
     odd = Odd()
 
     assert plain_copy([odd]) == [odd]
+
+
+def test_a_list_that_holds_itself_does_so_in_the_copy():
+    items = [1]
+    items.append(items)
+
+    copy = plain_copy(items)
+
+    assert copy is not items
+    assert copy[1] is copy

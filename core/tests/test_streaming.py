@@ -88,14 +88,15 @@ async def test_deltas_run_ahead_of_the_consumer_up_to_a_bound():
         yield {"messageStop": {"stopReason": "end_turn"}}
 
     agent = Agent(model=FakeModel(chatty))
-    seen = 0
+    seen = ahead = 0
     async for event in agent.stream_async("go"):
         if "data" in event:
             seen += 1
             await asyncio.sleep(0)
-            assert len(sent) - seen <= 1100
+            ahead = max(ahead, len(sent) - seen)
 
     assert seen == 5000
+    assert 100 <= ahead <= 1100  # to hand over each by itself would cost a switch of tasks apiece
 
 
 async def test_the_agent_is_free_when_the_consumer_has_the_result(quiet_loop):

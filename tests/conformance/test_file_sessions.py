@@ -11,9 +11,11 @@ import pytest
 
 from ropewalk import (
     Agent,
+    ContextWindowOverflowException,
     FileSessionManager,
     HistoryEdit,
     SessionManager,
+    SlidingWindowConversationManager,
     ToolContext,
     hookimpl,
     tool,
@@ -111,7 +113,7 @@ def test_a_checkpoint_goes_on_in_a_new_process(in_session, tmp_path):
 
 
 class Shorten:
-    """Drops what is old, and cuts results that are long."""
+    """Drops what is old."""
 
     name = "shorten"
 
@@ -144,6 +146,26 @@ def test_the_files_are_readable_and_the_history_is_as_it_was_in_memory(in_sessio
     assert {"run_started", "message_appended", "tool_started", "tool_ended", "run_ended"} <= {
         line.get("kind") for line in lines
     }
+
+
+def test_what_a_window_has_trimmed_and_shortened_is_restored_as_it_is(in_session):
+    """Conformance 164 (B)."""
+
+    @tool
+    def look() -> str:
+        """Looks."""
+        return "x" * 5_000
+
+    window = {"tools": [look], "conversation_manager": SlidingWindowConversationManager(8)}
+    overflow = ContextWindowOverflowException("too long")
+    agent, _ = in_session([*[use("look", {})] * 3, overflow, "seen", "more", "and more"], **window)
+    for prompt, shortened, length in (("look", True, 8), ("more", False, 8), ("and more", False, 8)):
+        agent(prompt)
+        assert ("[truncated: 4600 chars removed]" in json.dumps(agent.messages)) is shortened
+        assert len(agent.messages) == length
+        again, _ = in_session(["x"], **window)
+        assert again.messages == agent.messages
+        assert_valid_history(again.messages)
 
 
 def test_of_two_writers_one_gets_a_conflict_and_nothing_is_lost(in_session):

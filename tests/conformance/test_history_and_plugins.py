@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 
 import pytest
+from pydantic import BaseModel
 
-from ropewalk import hookimpl, tool
+from ropewalk import (
+    BeforeInvocationEvent,
+    BeforeModelCallEvent,
+    Deny,
+    InterventionHandler,
+    ModelError,
+    Proceed,
+    hookimpl,
+    tool,
+)
 from ropewalk.kits.calls.edits import HistoryEdit
 from ropewalk.kits.calls.outcomes import Retry
 from ropewalk_testing import assert_valid_history, use
@@ -170,3 +181,76 @@ def test_a_request_cannot_be_used_to_edit_the_history(ask, make_agent):
         ask(agent, "go")
 
     assert (model.calls, list(agent.messages)) == (0, [])
+
+
+# -- invocations that come to nothing ----------------------------------------------------------------------------
+
+
+class Once(InterventionHandler):
+    """Denies the first invocation."""
+
+    name = "once"
+
+    def __init__(self):
+        self.denied = 0
+
+    def before_invocation(self, event):
+        self.denied += 1
+        return Deny("no") if self.denied == 1 else Proceed()
+
+
+def once(event_type):
+    """A callback that cancels the first event of a kind."""
+    seen = []
+
+    def cancel(event):
+        seen.append(event)
+        if len(seen) == 1:
+            event.cancel = "no"
+
+    cancel.__annotations__["event"] = event_type
+    return cancel
+
+
+class Answer(BaseModel):
+    n: int
+
+
+@tool
+async def leave() -> str:
+    """Leaves."""
+    raise SystemExit(1)
+
+
+ENDS = {
+    "denied by a callback": lambda: ({"hooks": [once(BeforeInvocationEvent)]}, {}, []),
+    "denied by a handler": lambda: ({"interventions": [Once()]}, {}, []),
+    "its model call is cancelled": lambda: ({"hooks": [once(BeforeModelCallEvent)]}, {}, []),
+    "failed": lambda: ({}, {}, [ModelError("down")]),
+    "failed after its tools": lambda: ({}, {}, [use("ping", {}), ModelError("down")]),
+    "left by a tool": lambda: ({}, {}, [use("leave", {})]),
+    "limited": lambda: ({}, {"limits": {"turns": 1}}, [use("ping", {})]),
+    "limited before the output": lambda: (
+        {},
+        {"limits": {"turns": 1}, "structured_output_model": Answer},
+        ["words"],
+    ),
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("before", [[], [user("one"), assistant("two")]], ids=["first", "later"])
+def test_whatever_ends_an_invocation_the_next_prompt_makes_no_second_user_turn(ask, make_agent, end, before):
+    """Conformance 22 (B)."""
+    parameters, options, turns = end()
+    agent, model = make_agent([*turns, "fine"], tools=[ping, leave], messages=list(before), **parameters)
+    with contextlib.suppress(ModelError, SystemExit):
+        ask(agent, "go", **options)
+
+    assert_valid_history(agent.messages)
+    assert str(ask(agent, "again")) == "fine\n"
+    assert_valid_history(agent.messages)
+    for messages in (agent.messages, model.requests[-1].messages):
+        roles = [message["role"] for message in messages]
+        assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"] * (len(roles) % 2)
+        assert {"text": "again"} in messages[-1 if messages is not agent.messages else -2]["content"]

@@ -6,7 +6,19 @@ import logging
 
 import pytest
 
-from ropewalk import Agent, Confirm, Deny, Guide, HumanInTheLoop, InterventionHandler, Proceed, Transform, tool
+from ropewalk import (
+    Agent,
+    Confirm,
+    Deny,
+    Guide,
+    HumanInTheLoop,
+    InterventionHandler,
+    Proceed,
+    Transform,
+    current_run,
+    hookimpl,
+    tool,
+)
 from ropewalk_testing import ScriptedModel, assert_valid_history, turn, use
 
 RAN = []
@@ -198,6 +210,29 @@ def test_guidance_after_the_model_asks_it_again(ask, guarded):
     assert model.calls == 2
     assert agent.messages[0]["content"][-1] == {"text": "[judge] shorter"}
     assert_valid_history(agent.messages)
+
+
+def test_guidance_is_not_lost_when_a_hook_asks_before_the_model_is_guided(ask, guarded):
+    """The answer that is guided came before the pause: the model is not asked for it a second time."""
+
+    class Asks:
+        name = "asks"
+
+        @hookimpl
+        async def around_model_call(self, request, call_next):
+            outcome = await call_next(request)
+            current_run().interrupt("go on?")
+            return outcome
+
+    def judge(event):
+        return Guide("shorter") if "long" in str(event.stop_response.message) else Proceed()
+
+    agent, model = guarded(at("after_model_call", "judge", judge), turns=["long", "short"], plugins=[Asks()])
+    result = ask(agent, "Go.")
+
+    assert str(agent(answers(result, True))) == "short\n"
+    assert model.calls == 2
+    assert agent.messages[0]["content"][-1] == {"text": "[judge] shorter"}
 
 
 def test_guidance_that_the_model_never_follows_ends_in_an_error(ask, guarded):

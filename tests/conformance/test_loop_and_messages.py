@@ -246,7 +246,8 @@ def test_a_thousand_tool_turns_complete_at_constant_depth(ask, make_agent):
     assert depths[-1] == depths[1]
 
 
-async def test_the_work_of_a_turn_does_not_grow_with_the_number_of_turns(make_agent):
+@pytest.mark.parametrize("plugins", [[], ["-window"]], ids=["trimmed", "whole"])
+async def test_the_work_of_a_turn_does_not_grow_with_the_number_of_turns(make_agent, plugins):
     """Conformance 13 (B)."""
     marks = []
     steps = 0
@@ -262,7 +263,7 @@ async def test_the_work_of_a_turn_does_not_grow_with_the_number_of_turns(make_ag
         return "deeper"
 
     model = ScriptedModel([use("dig", {}) for _ in range(1000)] + ["bottom"], record=False)
-    agent, _ = make_agent(model, tools=[dig])
+    agent, _ = make_agent(model, tools=[dig], plugins=plugins)
     sys.setprofile(count)
     try:
         await agent.invoke_async("go")

@@ -13,11 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(?ms)^```(\w+)\n(.*?)^```$")
-PAGES = [
-    path
-    for pattern in ("README.md", "docs/*.md", "core/*.md", "plugins/*/*.md", "contrib/*/*.md", "examples/*.md")
-    for path in sorted(ROOT.glob(pattern))
-]
+PLACES = ("README.md", "docs/*.md", "docs/hooks/*.md", "core/*.md", "plugins/*/*.md", "contrib/*/*.md", "examples/*.md")
+PAGES = [path for pattern in PLACES for path in sorted(ROOT.glob(pattern))]
 MADE_UP = {"ropewalk_stopwatch"}  # the plugin that README.md writes
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from ropewalk.kits.hooks import discovery
 from ropewalk.kits.hooks.signatures import HOOKS
+from ropewalk.specs.control import ControlSpecs
+from ropewalk.specs.tools import ToolSpecs
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXAMPLES = DOCS / "hooks" / "examples"
@@ -69,6 +71,21 @@ def test_docstrings_become_lists(generator):
         "* A thing: that.",
         "",
     ]
+
+
+def test_a_declaration_has_its_types_and_says_where_they_are_from(generator):
+    text = "\n".join(generator._hook("decide_stop", vars(ControlSpecs)["decide_stop"]))
+
+    assert (
+        "from ropewalk import Stop\nfrom ropewalk.kits.calls.invocation import Cycle\n\n\n"
+        "async def decide_stop(self, cycle: Cycle, agent: Agent) -> Stop | None: ...\n"
+    ) in text
+
+
+def test_a_long_declaration_has_a_line_for_each_argument(generator):
+    text = "\n".join(generator._hook("around_tool_call", vars(ToolSpecs)["around_tool_call"]))
+
+    assert "async def around_tool_call(\n    self,\n    call: ToolCall,\n" in text
 
 
 def test_a_stale_page_is_told(generator, tmp_path, monkeypatch, capsys):

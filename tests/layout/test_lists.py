@@ -43,8 +43,8 @@ def test_the_extra_all_is_the_sum_of_the_extras(meta):
 def test_the_kernel_knows_every_plugin_as_what_it_is(meta, plugins):
     bundled = set(requirement_names(meta.project["dependencies"]))
     for plugin in plugins:
-        known = BUNDLED if plugin.name in bundled else EXTRAS
-        assert plugin.short_name in known, f"{plugin.name} in ropewalk.parameters"
+        known, where = (BUNDLED, "BUNDLED") if plugin.name in bundled else (EXTRAS, "EXTRAS")
+        assert plugin.short_name in known, f"add {plugin.short_name!r} to ropewalk.kits.hooks.parameters.{where}"
 
 
 def test_the_uv_workspace_knows_every_package(meta, packages):

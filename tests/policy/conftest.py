@@ -58,6 +58,7 @@ def site(tmp_path, monkeypatch, ropewalk_env):
     folder.mkdir()
     before = set(sys.modules)
     monkeypatch.syspath_prepend(str(folder))
+    discovery._current = discovery._policies = None  # read before, by another test
     yield Site(folder)
     for name in set(sys.modules) - before:
         if name.startswith("guard_"):

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from ropewalk import ModelOutcome, ToolsOutcome
+from ropewalk import ModelOutcome, ToolsOutcome, current_run
 from ropewalk.kits.calls.verdicts import Refuse, Replace
 from ropewalk.kits.events import MessageAdded, TextDelta
-from ropewalk_testing import assert_valid_history, turn, use
+from ropewalk_testing import ScriptedModel, assert_valid_history, turn, use
 
 DENIED = "DENIED: a secret"
 
@@ -190,8 +190,8 @@ def watched(make_agent, plugin):
     return make
 
 
-async def streamed(agent):
-    return [event async for event in agent.stream_async("Go.")]
+async def streamed(agent, prompt="Go."):
+    return [event async for event in agent.stream_async(prompt)]
 
 
 def shown_text(events):
@@ -230,6 +230,62 @@ async def test_held_or_not_an_accepted_answer_shows_the_same_events(govern, watc
         return [str(event) for event in await streamed(agent) if "result" not in event and "run_id" not in str(event)]
 
     assert await shape(True) == await shape(False)
+
+
+async def test_an_answer_that_passes_after_a_pause_is_seen_then(govern, make_agent):
+    async def rule(moment, subject, agent):
+        if moment == "after_model_call":
+            current_run().interrupt("is it fit to be read?")
+
+    govern(rule, holds_output=True)
+    agent = make_agent("quite harmless")
+    before = await streamed(agent)
+    (question,) = before[-1]["result"].interrupts
+    after = await streamed(agent, [{"interruptResponse": {"interruptId": question.id, "response": True}}])
+
+    assert (shown_text(before), shown_text(after)) == ("", "quite harmless")
+    assert agent.model.calls == 1
+
+
+async def test_a_policy_may_ask_about_what_a_hook_says_in_the_end(govern, make_agent, plugin):
+    async def rule(moment, subject, agent):
+        if moment == "after_model_call" and "instead" in str(subject.message):
+            return Refuse("a secret") if current_run().interrupt("is it fit to be read?") == "no" else None
+
+        return None
+
+    async def around_invocation(self, invocation, call_next):
+        result = await call_next(invocation)
+        if result.stop_reason != "interrupt":
+            result.message = {"role": "assistant", "content": [{"text": "said instead"}]}
+
+        return result
+
+    govern(rule)
+    agent = make_agent("quite harmless", plugins=[plugin("says", around_invocation=around_invocation)])
+    for answer, said in (("no", DENIED), ("yes", "said instead")):
+        agent.model = ScriptedModel(["quite harmless"])
+        (question,) = (await agent.invoke_async("Go.")).interrupts
+        answers = [{"interruptResponse": {"interruptId": question.id, "response": answer}}]
+        assert str(await agent.invoke_async(answers)) == f"{said}\n"
+        assert agent.model.calls == 1
+
+
+async def test_a_policy_may_ask_about_what_ends_the_turn_after_the_tools(govern, make_agent, plugin, tools):
+    async def rule(moment, subject, agent):
+        if moment == "after_model_call" and "enough" in str(subject.message):
+            current_run().interrupt("is it fit to be read?")
+
+    async def around_tools(self, batch, call_next):
+        return ToolsOutcome((await call_next(batch)).results, "enough")
+
+    govern(rule)
+    agent = make_agent(use("safe", {}, id="T1"), "never", plugins=[plugin("ends", around_tools=around_tools)])
+    (question,) = (await agent.invoke_async("Go.")).interrupts
+    result = await agent.invoke_async([{"interruptResponse": {"interruptId": question.id, "response": True}}])
+
+    assert (str(result), agent.model.calls, len(tools.safe.ran)) == ("enough\n", 1, 1)
+    assert_valid_history(agent.messages)
 
 
 async def test_of_an_attempt_that_failed_nothing_is_seen(govern, make_agent, plugin):

@@ -148,7 +148,7 @@ class Caller:
 
     async def reopen(self, _: int = 0) -> None:
         """Another process finds what this one has left."""
-        before, safe = face(self.agent), self.safe and self.agent.log is not None
+        before, safe = face(self.agent), self.safe and bool(self.store.logs())  # before its first run there is no log
         with contextlib.suppress(*() if safe else (ExceptionGroup,)):
             await self.agent.aclose()
 

@@ -16,7 +16,7 @@ import pytest
 from ropewalk import Agent, ModelThrottledException
 from ropewalk.kits.hooks.parameters import PARAMETERS
 from ropewalk_cli.main import program
-from ropewalk_testing import ScriptedModel, use
+from ropewalk_testing import ScriptedModel, turn, use
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(?ms)^```(\w+)\n(.*?)^```$")
@@ -46,7 +46,7 @@ def example(blocks, needle, model=None, **names):
 
 
 def test_every_block_is_covered_by_a_test_of_this_file(blocks):
-    assert [language for language, _ in blocks] == ["bash", *["python"] * 6, "bash", "python", "toml"]
+    assert [language for language, _ in blocks] == ["bash", *["python"] * 7, "bash", "python", "toml"]
 
 
 def test_the_commands_are_commands_of_dev_py(blocks):
@@ -84,6 +84,14 @@ def example_tool(blocks):
     names = {}
     exec(compile(code.split("\nagent = ")[0], "README.md", "exec"), names)
     return names["count_letter"]
+
+
+async def test_a_server_gets_the_answer_in_pieces(blocks):
+    agent = Agent(model=ScriptedModel([turn("Three times.", deltas=4)]), callback_handler=None)
+    answer = example(blocks, "stream_async", agent=agent)["answer"]
+    pieces = [piece async for piece in answer("How often?") if piece]
+
+    assert (len(pieces), "".join(pieces)) == (4, "Three times.")
 
 
 @pytest.mark.usefixtures("ropewalk_env")

@@ -56,8 +56,8 @@ class ToolCall:
     """One tool use on its way through the hooks to its tool.
 
     Attributes:
-        tool_use: Id, name and input, as they will run. Do not write to it; use `with_input`.
-        tool: The tool that will run; None when no tool has that name.
+        tool_use: Id, the name that the model asked for, and the input that will run. Read only: see `with_input`.
+        tool: The tool that will run, which a hook may have changed; None when no tool has that name.
         attempt: 1 for the first run of this use, 2 when a hook ran it again, and so on.
         input_error: Why the model's arguments are not usable, or None. Such a call never reaches its tool.
     """

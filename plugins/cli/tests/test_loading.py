@@ -58,7 +58,7 @@ def test_an_agent_is_found_by_the_path_of_its_file(folder):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("mine_with_agent:nope", "has no 'nope'; the agents in it: agent, other"),
+        ("mine_with_agent:nope", "has no 'nope'; the agents in it: agent, other; name one, or a function"),
         ("mine_with_agent:asks", "calling it fails with TypeError: asks"),
         ("mine_with_agent:leaves", "calling it fails with SystemExit: 3"),
         ("mine_leaving:agent", "importing mine_leaving fails with SystemExit: 3"),

@@ -148,6 +148,28 @@ def test_a_run_that_waits_for_answers_keeps_its_budget():
     assert (result.stop_reason, agent.model.calls) == ("limit_turns", 2)
 
 
+@pytest.mark.parametrize("moved", [False, True], ids=["here", "elsewhere"])
+def test_a_run_that_waits_for_leave_to_begin_keeps_its_budget(moved):
+    """Also when a plugin asks that stands far outside."""
+
+    class Asks:
+        name = "asks"
+        order = -1_000
+
+        @hookimpl
+        async def around_invocation(self, invocation, call_next):
+            current_run().interrupt("may it run", of=current_run().id)
+            return await call_next(invocation)
+
+    agent = agent_of(Asks())
+    result = agent("go", limits={"turns": 2})
+    if moved:
+        agent = elsewhere(agent, Asks(), "limits")
+
+    result = agent(answer(result))
+    assert (result.stop_reason, agent.model.calls) == ("limit_turns", 2)
+
+
 @pytest.mark.parametrize("where", ["before", "after"])
 def test_a_turn_whose_hooks_ask_counts_once(where):
     class Asks:

@@ -62,7 +62,7 @@ async def test_a_call_ends_before_the_turn_that_has_no_budget(limits, stop, turn
     result = await agent.invoke_async("go", limits=limits)
 
     assert (result.stop_reason, agent.model.calls) == (stop, turns)
-    assert result.message is agent.messages[-2]
+    assert result.message == agent.messages[-2]
     assert result.message["role"] == "assistant"
     assert agent.messages[-1]["content"][0]["toolResult"]["status"] == "success"
     assert_valid_history(agent.messages)

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from ropewalk.kits.sessions import SessionConflictError, SessionException
-from ropewalk_session_file import FileLogStore, files
+from ropewalk_session_file import FileLogStore, files, writing
 from ropewalk_session_file.lines import commit, lines, place_of
 
 DURABILITIES = ["process", "power"]
@@ -275,3 +275,17 @@ async def test_a_release_during_a_write_waits_for_its_end(tmp_path, key, notes, 
     await store.append(key, notes(1), 0)
     assert store.read(key).records == notes(1)
     (await FileLogStore(store.root).lease(key)).release()
+
+
+async def test_a_write_that_begins_after_its_lease_was_given_up_writes_nothing(each_store, key, notes, log):
+    held = await each_store.lease(key)
+    end = await each_store.append(key, notes(2), 0)
+    before = log.read_bytes()
+    held.release()
+
+    for late in (lambda: writing.append(held, notes(1, 2), end, sync=True), lambda: writing.replace(held, [], end)):
+        with pytest.raises(SessionConflictError, match="given up"):
+            late()
+
+    assert log.read_bytes() == before
+    (await each_store.lease(key)).release()

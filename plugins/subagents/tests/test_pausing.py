@@ -338,6 +338,41 @@ async def test_an_agent_that_has_gone_on_meanwhile_is_not_set_back(make_agent, s
     assert (list(scout.messages), heard) == (before, [("a", "directly")])
 
 
+async def two_calls_of_which_the_second_has_asked(make_agent, scout):
+    """An agent whose first call waits for leave, and the questions: for that leave, and of the second call."""
+
+    def leave(event: BeforeToolCallEvent):
+        event.interrupt("leave")
+
+    agent = make_agent(
+        [[ask(say="one", use_id="T1"), ask(say="two", use_id="T2")], "done"],
+        tools=[scout.as_tool(preserve_context=True)],
+        hooks=[leave],
+    )
+    first, second = (await agent.invoke_async("go")).interrupts
+    first, inner = (await agent.invoke_async(answers((second, True)))).interrupts
+    assert inner.id.startswith("v1:agent_as_tool:T2:")
+    return agent, first, inner
+
+
+async def test_a_call_waits_with_one_of_its_message_that_asked_before_the_pause(make_agent, scout, heard, results_of):
+    agent, first, inner = await two_calls_of_which_the_second_has_asked(make_agent, scout)
+    assert (await agent.invoke_async(answers((first, True)))).interrupts == [inner]
+    (last,) = (await agent.invoke_async(answers((inner, 2)))).interrupts
+    assert str(await agent.invoke_async(answers((last, 1)))) == "done\n"
+    assert heard == [("a", 2), ("a", 1)]
+    assert results_of(agent) == [("success", "found")] * 2
+
+
+async def test_a_call_whose_answers_have_come_goes_before_others_of_its_message(make_agent, scout, heard, results_of):
+    agent, first, inner = await two_calls_of_which_the_second_has_asked(make_agent, scout)
+    (last,) = (await agent.invoke_async(answers((first, True), (inner, 2)))).interrupts
+    assert last.id.startswith("v1:agent_as_tool:T1:")
+    assert str(await agent.invoke_async(answers((last, 1)))) == "done\n"
+    assert heard == [("a", 2), ("a", 1)]
+    assert results_of(agent) == [("success", "found")] * 2
+
+
 async def test_an_agent_that_waits_for_somebody_else_is_not_asked(make_agent, scout, heard, results_of):
     agent = make_agent([ask(), "done"], tools=[scout.as_tool(preserve_context=True)])
     (own,) = (await scout.invoke_async("mine")).interrupts

@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
-from ropewalk import PluginError, hookimpl
-from ropewalk_testing import PluginContract, TestingPlugin
+from ropewalk import Agent, PluginError, hookimpl
+from ropewalk_testing import PluginContract, ScriptedModel, TestingPlugin
 from ropewalk_testing.snapshots import snapshot
 
 
@@ -176,6 +176,17 @@ async def test_state_outside_the_cell_is_seen(plugin, no_plugins_env):
 async def test_a_client_that_is_made_late_has_to_be_named(no_plugins_env):
     with pytest.raises(AssertionError, match="plugin_state"):
         await contract(Good).test_one_instance_serves_two_agents_at_once()
+
+
+async def test_a_script_that_ends_otherwise_is_told(no_plugins_env):
+    class Contract(PluginContract):
+        plugin = TestingPlugin
+
+        def make_agent(self, plugin, word):
+            return Agent(model=ScriptedModel([word]), plugins=[plugin], callback_handler=None)
+
+    with pytest.raises(AssertionError, match="the script of make_agent ends in"):
+        await Contract().test_an_agent_runs_with_it_switched_off(no_plugins_env)
 
 
 async def test_a_parameter_that_works_without_its_plugin_is_seen(monkeypatch, ropewalk_env):

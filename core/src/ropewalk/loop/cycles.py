@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MethodType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ropewalk.errors import MaxTokensReachedException, ModelError
 from ropewalk.kits.calls.invocation import Cycle
@@ -12,13 +12,13 @@ from ropewalk.kits.events import CycleStarted, MessageAdded
 from ropewalk.kits.messages.rules import checked_said, is_legal_tool_name, tool_uses
 from ropewalk.kits.result import AgentResult
 from ropewalk.kits.suspension import Suspend
-from ropewalk.loop import context, gates
+from ropewalk.loop import context
 from ropewalk.loop.model_step import call_model
 from ropewalk.loop.model_turn import model_turn
 from ropewalk.loop.pause import last_said, paused_at, paused_by
 from ropewalk.loop.tool_step import invoke_tool
 from ropewalk.loop.tools_step import execute_batch, run_tools
-from ropewalk.types import Message, StopReason, ToolUse
+from ropewalk.types import ContentBlock, Message, StopReason, ToolUse
 
 if TYPE_CHECKING:
     from ropewalk.run import Run
@@ -186,11 +186,7 @@ async def _tools(run: Run) -> AgentResult | None:
         return cancelled_result(run, last_said(run))
 
     if done.end_turn is not None:
-        said = [{"text": done.end_turn}] if isinstance(done.end_turn, str) else done.end_turn
-        message: Message = {"role": "assistant", "content": checked_said(said, "ToolsOutcome.end_turn")}
-        if run.hooks.plan.intervene:
-            message = await gates.last_look_at_message(run, message)
-
+        message: Message = {"role": "assistant", "content": cast("list[ContentBlock]", done.end_turn)}
         _put(run, message)
         await _tell(run, message)
         return AgentResult("end_turn", message, run.metrics, run.state)

@@ -55,7 +55,6 @@ async def _guided(run: Run, request: ModelRequest, guide: Guide) -> ModelRequest
 async def after_model(run: Run, outcome: ModelOutcome) -> ModelOutcome | Retry:
     """The outcome that may leave the innermost step; what was held back for it is shown or dropped."""
     passed = await _model_gate(run, outcome, last=False)
-    # One that is to be given anew stays what the model has said, should a hook pause the run before it is asked again.
     run.outcome, run.outcome_gated = (passed, True) if isinstance(passed, ModelOutcome) else (outcome, False)
     return passed
 
@@ -85,7 +84,10 @@ async def _model_gate(run: Run, outcome: ModelOutcome, *, last: bool) -> ModelOu
 
 
 async def last_look_at_message(run: Run, message: Message) -> Message:
-    """A message that a hook puts in the model's place."""
+    """A message that a hook puts in the model's place. What a pause shows was judged when it was stored."""
+    if run.paused is not None and (not message["content"] or message in run.history.messages):
+        return message
+
     return (await last_look_at_model(run, ModelOutcome(message, "end_turn"))).message
 
 

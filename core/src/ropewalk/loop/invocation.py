@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from types import MethodType
 from typing import TYPE_CHECKING
 from weakref import ref
 
 from ropewalk.errors import ConcurrencyException, InvalidPromptError, PluginError
 from ropewalk.kits.aio.channel import Channel
+from ropewalk.kits.calls.copies import plain_copy
 from ropewalk.kits.calls.invocation import REENTRANT, CallOptions, Denied, Invocation
 from ropewalk.kits.calls.verdicts import Refuse
 from ropewalk.kits.events import RunEnded, RunFailed, RunStarted, StructuredOutputFilled
@@ -207,15 +209,14 @@ async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult
     run.input = messages or kept
     try:
         result = await chain(Invocation(tuple(run.input), run.options, resumed=pause is not None))
+        if isinstance(result, Denied):
+            message: Message = {"role": "assistant", "content": [{"text": result.text}]}
+            result = AgentResult("end_turn", message, run.metrics, run.state)
+
+        if isinstance(result, AgentResult) and run.hooks.plan.intervene:
+            result.message = await gates.last_look_at_message(run, result.message)
     except Suspend as suspend:
         return paused_by(run, suspend, run.result)
-
-    if isinstance(result, Denied):
-        message: Message = {"role": "assistant", "content": [{"text": result.text}]}
-        result = AgentResult("end_turn", message, run.metrics, run.state)
-
-    if isinstance(result, AgentResult) and run.hooks.plan.intervene:
-        result.message = await gates.last_look_at_message(run, result.message)
 
     if not isinstance(result, AgentResult):
         raise PluginError(
@@ -226,7 +227,16 @@ async def _through_hooks(run: Run, messages: tuple[Message, ...]) -> AgentResult
 
 
 async def _run(run: Run, invocation: Invocation) -> AgentResult | Denied:
-    """The innermost step: append the input, run the cycles, and take the input back when nothing came of it."""
+    """The innermost step. Hooks get a message that they may write to, which changes neither history nor pause."""
+    result = await _from_input(run, invocation)
+    if run.hooks.plan.around_invocation and isinstance(result, AgentResult):
+        return replace(result, message=plain_copy(result.message))
+
+    return result
+
+
+async def _from_input(run: Run, invocation: Invocation) -> AgentResult | Denied:
+    """Appends the input, runs the cycles, and takes the input back when nothing came of it."""
     pause = run.resumed
     if _waits(run):
         _take_pause(run)

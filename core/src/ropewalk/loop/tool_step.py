@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ropewalk.kits.aio.isolation import Isolated
+from ropewalk.kits.calls.copies import plain_copy
 from ropewalk.kits.json_values import packed, strict_json
 from ropewalk.kits.messages.results import checked_result, error_text
 from ropewalk.kits.messages.rules import is_legal_tool_name
@@ -36,7 +37,7 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
     """
     use_id, calls = call.tool_use["toolUseId"], run.calls
     if use_id in calls.kept:
-        return calls.kept[use_id]
+        return for_hooks(run, calls.kept[use_id])
 
     cancellation = run.cancellation
     task = asyncio.current_task()
@@ -67,7 +68,13 @@ async def run_tool(run: Run, call: ToolCall) -> ToolResult:
         task = None  # a frame that an error keeps should not hold it: see `Cancellation`
 
     calls.finished[use_id] = result
-    return result
+    return for_hooks(run, result)
+
+
+def for_hooks(run: Run, result: ToolResult) -> ToolResult:
+    """The result as hooks get it: one that they may write to, which changes neither the log nor what a pause keeps."""
+    plan = run.hooks.plan
+    return plain_copy(result) if plan.around_tool_call or plan.around_tools else result
 
 
 def _pause(run: Run, call: ToolCall, suspend: Suspend) -> None:
@@ -109,7 +116,7 @@ async def invoke_tool(run: Run, call: ToolCall) -> ToolResult:
         if settled is not None:
             _note_end(run, call, calls, settled)
             await run.commit()
-            return settled
+            return for_hooks(run, settled)
 
     return await _effect(run, call, calls)
 
@@ -167,7 +174,7 @@ async def _effect(run: Run, call: ToolCall, calls: CallsUnderWay) -> ToolResult:
     if run.journal:
         await run.commit()
 
-    return result
+    return for_hooks(run, result)
 
 
 def _note_end(run: Run, call: ToolCall, calls: CallsUnderWay, result: ToolResult) -> None:
@@ -192,7 +199,7 @@ async def _known(run: Run, call: ToolCall, calls: CallsUnderWay) -> ToolResult:
     effects[call.attempt - 1] = Effect(result)
     calls.started[use_id] = call.attempt
     calls.finished[use_id] = result
-    return result
+    return for_hooks(run, result)
 
 
 async def _gated(run: Run, result: ToolResult) -> ToolResult:

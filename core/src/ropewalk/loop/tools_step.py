@@ -10,10 +10,11 @@ from ropewalk.errors import PluginError
 from ropewalk.kits.calls.outcomes import ToolsOutcome
 from ropewalk.kits.events import MessageAdded, ToolPaused, ToolsStarting
 from ropewalk.kits.messages.results import checked_result
+from ropewalk.kits.messages.rules import checked_closing
 from ropewalk.kits.suspension import Suspend
 from ropewalk.loop import gates
 from ropewalk.loop.pause import add_questions
-from ropewalk.loop.tool_step import run_tool, unfinished
+from ropewalk.loop.tool_step import for_hooks, run_tool, unfinished
 from ropewalk.tools import ToolBatch, ToolCall, error_result
 from ropewalk.types import ContentBlock, ToolResult, ToolUse
 
@@ -51,6 +52,9 @@ async def run_tools(run: Run, uses: list[ToolUse]) -> ToolsOutcome | None:
         raise
 
     if run.interrupts and run.batch_failure is None:
+        if run.hooks.plan.intervene:
+            await _look_at_finished(run)
+
         await _tell_paused(run)
         return None
 
@@ -65,6 +69,13 @@ async def run_tools(run: Run, uses: list[ToolUse]) -> ToolsOutcome | None:
         await run.emit(MessageAdded(run.history.messages[-1]))
 
     return ToolsOutcome(results) if done is None else ToolsOutcome(results, done.end_turn, done.stop)
+
+
+async def _look_at_finished(run: Run) -> None:
+    """What a pause keeps of calls that are done is judged as if it were stored now, for so it is."""
+    finished, run.calls.finished = run.calls.finished, dict(run.calls.passed)
+    looked = await gates.last_look_at_results(run, list(finished.values()))
+    run.calls.finished = {each["toolUseId"]: each for each in looked}
 
 
 async def _tell_paused(run: Run) -> None:
@@ -89,10 +100,16 @@ async def _through_hooks(run: Run, calls: tuple[ToolCall, ...]) -> ToolsOutcome 
             f"around_tools returned {type(done).__name__}: return what call_next returned, or a ToolsOutcome"
         )
 
-    if not run.hooks.plan.intervene or run.interrupts:
+    if run.interrupts or (done.end_turn is None and not run.hooks.plan.intervene):
         return done
 
-    return ToolsOutcome(await gates.last_look_at_results(run, _results(run, calls, done)), done.end_turn, done.stop)
+    results, end = done.results, checked_closing(done.end_turn)
+    if run.hooks.plan.intervene:
+        results = await gates.last_look_at_results(run, _results(run, calls, done))
+        if end is not None:  # here, where a policy may still ask
+            end = (await gates.last_look_at_message(run, {"role": "assistant", "content": end}))["content"]
+
+    return ToolsOutcome(results, end, done.stop)
 
 
 def _raise_failure(run: Run) -> NoReturn:
@@ -118,7 +135,7 @@ async def execute_batch(run: Run, batch: ToolBatch) -> ToolsOutcome:
         if results is None:
             results = [await run_one(call) for call in batch.calls]
     except Suspend:  # the calls have noted why; hooks around the tools see what there is
-        return ToolsOutcome([_result(run, call, {}) for call in batch.calls])
+        return ToolsOutcome([for_hooks(run, _result(run, call, {})) for call in batch.calls])
     finally:
         cancellation.take_back(task, parked=parked)
         task = None  # a frame that an error keeps should not hold it: see `Cancellation`

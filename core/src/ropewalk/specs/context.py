@@ -21,6 +21,7 @@ class ContextSpecs(Protocol):
         """Proposes edits of the history: before each model call, after an overflow, after tools, after an invocation.
 
         The kernel carries out each implementation's edits before it asks the next one, keeps the history valid, and
-        records the splices with the plugin's name and the reason. A plugin that acts for some reasons only names them
-        in an attribute `context_reasons`, and agents do not pay for the others.
+        records the splices with the plugin's name and the reason: `"before_model"`, `"overflow"`, `"after_tools"` or
+        `"after_invocation"`. A plugin that acts for some reasons only names them in an attribute, as in
+        `context_reasons = {"overflow"}`, and agents do not pay for the others.
         """

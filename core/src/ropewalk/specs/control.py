@@ -53,13 +53,12 @@ class ControlSpecs(Protocol):
         ends the questions. An error stops the run; a policy that does not answer within its `time_limit` is an error.
 
         Args:
-            moment: Which gate.
-            subject: What passes it; do not write to it.
+            moment: before_invocation, before_model_call, after_model_call, before_tool_call or after_tool_call.
+            subject: Invocation, ModelRequest, ModelOutcome, ToolCall (judge its `tool`), ToolResult; read only.
             agent: The agent that runs.
 
         Returns:
-            `Refuse(reason)`, `Replace(subject)`, at the gates of the model also `Guide(feedback)`, or None to let it
-            pass.
+            `Refuse(reason)`, `Replace(subject)`, `Guide(feedback)` at the gates of the model, or None to let it pass.
         """
 
     @hookspec(firstresult=True)

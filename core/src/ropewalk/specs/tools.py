@@ -48,8 +48,7 @@ class ToolSpecs(Protocol):
     ) -> list[ToolResult] | None:
         """Runs the calls of one batch: in which order and how many at once is the executor's to decide.
 
-        `run_tool(call)` runs one call through `around_tool_call` and never raises an `Exception`. The kernel's own
-        fallback runs them one after the other.
+        `run_tool(call)` runs one through `around_tool_call` and raises no `Exception`. When nobody answers: in turn.
 
         Returns:
             One result per call, in the order of `batch.calls`.
@@ -61,6 +60,7 @@ class ToolSpecs(Protocol):
     ) -> ToolResult:
         """Wraps one tool call.
 
-        Return an error result without calling on to deny it. Calling `call_next` again runs the tool again, as
-        another attempt. `call.with_input(...)` and `call.with_tool(...)` change what runs.
+        Return an error result without calling on to deny it. Calling `call_next` again runs the tool again, as another
+        attempt. `call.with_input(...)` and `call.with_tool(...)` change what runs. What the tool answered is in the log
+        before it comes here; what must not be stored is for `intervene` to replace, at `"after_tool_call"`.
         """

@@ -66,7 +66,10 @@ def load_agent(spec: str) -> Any:
         found = getattr(module, name)
     except AttributeError:
         names = ", ".join(sorted(each for each, value in vars(module).items() if is_agent(value))) or "none"
-        raise LoadError(f"--agent {spec}: {place} has no {name!r}; the agents in it: {names}") from None
+        raise LoadError(
+            f"--agent {spec}: {place} has no {name!r}; the agents in it: {names}; "
+            f"name one, or a function without parameters that makes one"
+        ) from None
 
     made = _called(found, spec) if callable(found) and not is_agent(found) else found
     if not is_agent(made):

@@ -83,7 +83,7 @@ class LimitsEnforcer:
     """Counts what calls spend and stops them. Added to an agent by its first call that has limits."""
 
     name = "limits-enforcer"
-    order = -100  # outside of what may run a call's cycles several times over
+    order = -900_000  # outside of what may run a call's cycles several times over, or pause it before they begin
 
     def __init__(self, prices: Prices | None = None) -> None:
         self._prices = prices

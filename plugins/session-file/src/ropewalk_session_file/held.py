@@ -46,8 +46,15 @@ class Held:
         self._close_unless_used()
 
     def __enter__(self) -> None:
-        """For the length of one write."""
+        """For the length of one write.
+
+        Raises:
+            SessionConflictError: It was given up before the write began.
+        """
         self._using.acquire()
+        if self._over:  # the thread of a run that was cut off has begun late: the lock may be somebody else's by now
+            self._using.release()
+            raise SessionConflictError(f"{self.place.named} was given up before it was written: nothing was written")
 
     def __exit__(self, *_: object) -> None:
         self._using.release()

@@ -18,7 +18,7 @@ from ropewalk_subagents.line import WouldNeverEndError, line_of
 from ropewalk_subagents.logged import ChangedError, Place, mark, place_of
 from ropewalk_subagents.naming import checked_name, legal_name
 from ropewalk_subagents.nesting import above, outermost, outermost_of, with_caller
-from ropewalk_subagents.pausing import Kept, MovedOnError, answers_to, kept_of, suspend_of, waits
+from ropewalk_subagents.pausing import Kept, MovedOnError, answers_to, kept_of, let_first, suspend_of, waits
 
 _log = logging.getLogger("ropewalk.subagents")
 _INPUT: Final = "input"
@@ -133,6 +133,9 @@ class AgentTool:
         kept = kept_of(call)
         if kept is not None and not kept.answers:
             raise kept.suspend()
+
+        if self.preserve_context:
+            await let_first(self.agent, call)
 
         async with self._ready(callers) as (child, cancel):
             if call.cancel_signal.is_set():  # while the call stood in the line

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, final
+import asyncio
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 from urllib.parse import quote
 from weakref import ReferenceType, WeakKeyDictionary
 
@@ -14,10 +15,24 @@ from ropewalk_subagents.nesting import outermost_of
 
 if TYPE_CHECKING:
     from ropewalk.agent import Agent
+    from ropewalk.run import Run
     from ropewalk.tools import ToolCall
 
-_askers: Final[WeakKeyDictionary[Agent, tuple[ReferenceType[Agent], str, str]]] = WeakKeyDictionary()
-"""For whom an agent that keeps its conversation has asked: the agent above all, its tool use, the call's prefix."""
+
+_PATIENCE: Final = 100
+
+
+class _Asker(NamedTuple):
+    """For whom an agent that keeps its conversation has asked: the agent above all and its tool use, and the call."""
+
+    outermost: ReferenceType[Agent]
+    outer_use: str
+    run: str | None
+    use: str
+    prefix: str
+
+
+_askers: Final[WeakKeyDictionary[Agent, _Asker]] = WeakKeyDictionary()
 
 
 class MovedOnError(RopewalkError):
@@ -37,7 +52,9 @@ def suspend_of(child: Agent, call: ToolCall) -> Suspend:
     try:
         call.interrupt(f"of agent {child.name}", where="agent_as_tool")  # the kernel knows whether somebody can answer
     except Suspend:
-        _askers[child] = (*outermost_of(call), _prefix(call))
+        run = _run_under_way()
+        number, use_id = run.id if run is not None else None, call.tool_use["toolUseId"]
+        _askers[child] = _Asker(*outermost_of(call), number, use_id, _prefix(call))
 
     snapshot = child.take_snapshot(preset="session", exclude=["suspension"])
     return Kept(call, pause, snapshot).suspend()
@@ -116,13 +133,12 @@ def waits(child: Agent) -> bool:
     if asker is None:
         return True  # for whoever has called it directly
 
-    caller, outer_use, prefix = asker[0](), *asker[1:]
-    if caller is None or outer_use not in caller.history.open_uses:
+    caller = asker.outermost()
+    if caller is None or asker.outer_use not in caller.history.open_uses:
         child.suspension = None
         return False
 
-    asked = _asked_now()
-    if any(prefix + each.id in asked for each in pause.interrupts):
+    if _asks_now(asker, pause):
         raise Suspend(())
 
     return True
@@ -137,14 +153,48 @@ def _answers(call: ToolCall, pause: Suspension) -> list[Any]:
     ]
 
 
-def _asked_now() -> set[str]:
-    """Ids of the questions for which calls of the run under way have been paused."""
-    try:
-        run = current_run()
-    except RuntimeError:  # a direct call
-        return set()
+def _asks_now(asker: _Asker, pause: Suspension) -> bool:
+    """Whether the earlier call is one of the run under way, and has asked there or will when it is its turn again."""
+    run = _run_under_way()
+    if run is None or run.id != asker.run:
+        return False
 
-    return {each.id for _, interrupts in run.calls.waiting for each in interrupts}
+    if any(use["toolUseId"] == asker.use for use, _ in run.calls.waiting):
+        return True
+
+    return _is_open(asker, run) and not _is_answered(asker, run, pause)
+
+
+def _is_open(asker: _Asker, run: Run) -> bool:
+    return asker.use in run.history.open_uses and asker.use not in run.calls.finished
+
+
+def _is_answered(asker: _Asker, run: Run, pause: Suspension) -> bool:
+    return any(asker.prefix + each.id in run.answers for each in pause.interrupts)
+
+
+async def let_first(child: Agent, call: ToolCall) -> None:
+    """Lets an earlier call of the same message go first whose answers have come with this call's.
+
+    Only a few turns of the event loop: calls that run one after the other never come to it.
+    """
+    asker, run = _askers.get(child), _run_under_way()
+    if asker is None or run is None or run.id != asker.run or asker.use == call.tool_use["toolUseId"]:
+        return
+
+    for _ in range(_PATIENCE):
+        pause = child.suspension
+        if pause is None or not _is_open(asker, run) or not _is_answered(asker, run, pause):
+            return
+
+        await asyncio.sleep(0)
+
+
+def _run_under_way() -> Run | None:
+    try:
+        return current_run()
+    except RuntimeError:  # a direct call
+        return None
 
 
 def _prefix(call: ToolCall) -> str:

@@ -76,7 +76,10 @@ class PluginContract:
         return made(self.plugin)
 
     def make_agent(self, plugin: Any, word: str) -> Agent:
-        """An agent with the plugin that runs a tool once and then answers; `word` tells its run from others."""
+        """An agent with the plugin that runs a tool once and then answers `{word} ends`.
+
+        `word` tells its run from others; `plugin` is an instance, or `"-name"` for an agent without it.
+        """
         asking = [text(f"{word} asks"), use("echo", {"value": f"{word} echoes"}, id=f"{word}-1")]
         return Agent(model=ScriptedModel([asking, f"{word} ends"]), tools=[Echo()], plugins=[plugin])
 
@@ -160,7 +163,9 @@ class PluginContract:
         result = await agent.invoke_async("Go.")
 
         assert name not in [plugin.name for plugin in agent.hooks.plugins]
-        assert str(result) == "solo ends\n"
+        assert str(result) == "solo ends\n", (
+            f"without {name!r} the agent answers {str(result)!r}: the script of make_agent ends in f'{{word}} ends'"
+        )
         assert_valid_history(agent.messages)
 
     async def test_what_it_provides_says_so_when_it_is_switched_off(self, alone: pytest.MonkeyPatch) -> None:

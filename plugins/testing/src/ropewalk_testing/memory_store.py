@@ -61,6 +61,9 @@ class MemoryLogStore:
         if shared is not None:
             vars(self).update(vars(shared))
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     def reopened(self) -> MemoryLogStore:
         """Another store over the same logs."""
         return type(self)(self)

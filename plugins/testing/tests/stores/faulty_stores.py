@@ -114,6 +114,10 @@ class ListsAll(MemoryLogStore):
         return super().logs()
 
 
+class Nameless(MemoryLogStore):
+    __repr__ = object.__repr__
+
+
 class DeletesOne(MemoryLogStore):
     def delete(self, session_id):
         keys = [info.key for info in self.logs(session_id)]

@@ -36,6 +36,9 @@ class LineStore:
     def __init__(self, folder):
         self.folder = folder
 
+    def __repr__(self):
+        return f"LineStore({str(self.folder)!r})"
+
     def read(self, key):
         path = self._path(key)
         if not path.exists():

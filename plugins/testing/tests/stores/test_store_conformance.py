@@ -71,6 +71,7 @@ class TestLineStore(StoreConformance):
         (faulty.OneName, "test_hostile_ids_are_kept_apart_or_refused", {}),
         (faulty.RaisesValueErrors, "test_hostile_ids_are_kept_apart_or_refused", {}),
         (faulty.ListsAll, "test_logs_are_listed", {}),
+        (faulty.Nameless, "test_its_repr_says_what_store_it_is", {}),
         (faulty.DeletesOne, "test_a_session_is_deleted_whole", {}),
         (faulty.DeletesUnderWriters, "test_a_log_that_is_being_written_is_not_deleted", {}),
         (faulty.Unfenced, "test_another_position_is_refused", {}),

@@ -95,7 +95,8 @@ class Followed:
 
         held, self._held = self._held, []
         show = self._follower()
-        for event in held if same and not any(map(_redacts, held)) else _as_deltas(message):
+        whole = same and held and not any(map(_redacts, held))  # nothing is held of what was said before a pause
+        for event in held if whole else _as_deltas(message):
             if show(event):
                 await self.let_consumer_catch_up()
 

@@ -81,9 +81,10 @@ class Standing:
         """
         await self.write_leftovers()
         if self.agrees and self.changes:
-            journal = Journal(run, write)
-            for change in self.changes:
+            journal, changes = Journal(run, write), self.changes
+            for change in changes:
                 journal.add("state_changed", change)
 
-            await write(journal.take())
-            self.changes = []
+            records = journal.take()
+            await write(records)
+            del changes[: len(records)]  # more may have come meanwhile

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ropewalk.types import ContentBlock, Message
@@ -14,13 +14,12 @@ class Mark(NamedTuple):
     length: int
     before: Message | None
     last: Message | None
-    fix: Message | None
 
     @classmethod
-    def of(cls, messages: Sequence[Message], fixes: Mapping[int, Message]) -> Mark:
+    def of(cls, messages: Sequence[Message]) -> Mark:
         """The mark of a conversation's tail."""
         last, before = (messages[-1] if messages else None), (messages[-2] if len(messages) > 1 else None)
-        return cls(len(messages), before, last, fixes.get(len(messages) - 1))
+        return cls(len(messages), before, last)
 
     def is_below(self, messages: Sequence[Message]) -> bool:
         """Whether the conversation has only grown since: nothing was taken out, or all was put back."""
@@ -33,15 +32,6 @@ class Mark(NamedTuple):
 
         now = messages[length - 1]["content"]  # what was merged into the last message stands beside its blocks
         return all(any(block == other for other in now) for block in self.last["content"])
-
-
-def common_start(one: Sequence[Message], other: Sequence[Message]) -> int:
-    """How many messages at the start are the same objects."""
-    same, most = 0, min(len(one), len(other))
-    while same < most and one[same] is other[same]:
-        same += 1
-
-    return same
 
 
 def unchanged_ends(
@@ -59,30 +49,29 @@ def unchanged_ends(
     return start, end
 
 
-def added(base: Sequence[Message], grown: Sequence[Message]) -> list[Message]:
-    """What `grown` has more than `base`, from which it grew."""
-    same = common_start(base, grown)
-    block = list(grown[same:])
-    if same < len(base) and block:  # the first input was merged into the last user message
-        known = base[same]["content"]
-        block[0] = {**block[0], "content": [b for b in block[0]["content"] if not any(b is k for k in known)]}
+def added(base: Sequence[Message], born: int, ids: Sequence[int], messages: Sequence[Message]) -> list[Message]:
+    """What a branch of `base` has come to: the messages from the one with the id `born` on, and what was merged below.
+
+    When that one is gone, those behind all that are older. What managers have made of older messages meanwhile has new
+    ids too, and is not among them.
+    """
+    start = ids.index(born) if born in ids else max((i + 1 for i, number in enumerate(ids) if number < born), default=0)
+    block = list(messages[start:])
+    if base and start and (more := _behind(base[-1], messages[start - 1])):
+        block.insert(0, more)
+    elif base and block:
+        block[0] = _behind(base[-1], block[0]) or block[0]
 
     return block
 
 
-def since(born: int, ids: Sequence[int], messages: Sequence[Message]) -> list[Message]:
-    """The messages from the one with the id `born` on; when that is gone, those behind all that are older.
+def _behind(last: Message, grown: Message) -> Message | None:
+    """The part of a message that was merged into `last`; None when it did not grow from that."""
+    known, content = last["content"], grown["content"]
+    if not known or len(content) <= len(known) or any(a is not b for a, b in zip(known, content, strict=False)):
+        return None
 
-    What managers have made of older messages meanwhile has new ids too, and is not among them.
-    """
-    older = 0
-    for place, number in enumerate(ids):
-        if number == born:
-            return list(messages[place:])
-
-        older = place + 1 if number < born else older
-
-    return list(messages[older:])
+    return {**grown, "content": content[len(known) :]}
 
 
 def redacted(content: Sequence[ContentBlock], text: str) -> list[ContentBlock]:

@@ -11,7 +11,7 @@ from ropewalk.kits.aio.seam import current_seam
 from ropewalk.kits.calls.edits import HistoryEdit
 from ropewalk.kits.log.records import Journal
 from ropewalk.kits.messages.chain import Chain
-from ropewalk.kits.messages.differences import Mark, added, redacted, since, unchanged_ends
+from ropewalk.kits.messages.differences import Mark, added, redacted, unchanged_ends
 from ropewalk.kits.messages.message_list import MessageList
 from ropewalk.kits.messages.repair import joined, repaired
 from ropewalk.kits.messages.rules import (
@@ -174,7 +174,7 @@ class History:
         self._rewrite(after, "caller", "the prompt holds a conversation")
         if answered:
             results: list[ContentBlock] = [b for b in self.messages[len(before)]["content"] if "toolResult" in b]
-            mark = Mark(len(before) + 1, self.messages[len(before) - 1], {"role": "user", "content": results}, None)
+            mark = Mark(len(before) + 1, self.messages[len(before) - 1], {"role": "user", "content": results})
 
         self.close_open_uses(OUTCOME_UNKNOWN)
         return mark
@@ -202,7 +202,7 @@ class History:
 
     def mark(self) -> Mark:
         """Remembers the tail."""
-        return Mark.of(self.messages, self._fixes)
+        return Mark.of(self.messages)
 
     def rollback(self, mark: Mark) -> None:
         """Takes back what was appended or merged at the tail since `mark`; nothing when more has changed."""
@@ -263,7 +263,7 @@ class History:
 
     def append_block(self, branch: History, base: Sequence[Message], journal: Journal | None) -> None:
         """Appends what a branch has added to its `base`; when a run holds this history, as soon as that ends."""
-        block = since(branch._born, branch.ids, branch.messages) or added(base, branch.messages)
+        block = added(base, branch._born, branch.ids, branch.messages)
         if self._busy or self._held:
             self._blocks.append(block)
         elif block:

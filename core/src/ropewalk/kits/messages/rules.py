@@ -209,3 +209,11 @@ def closing_results(uses: Sequence[ToolUse], text: str) -> list[ContentBlock]:
     return [
         {"toolResult": {"toolUseId": use["toolUseId"], "status": "error", "content": [{"text": text}]}} for use in uses
     ]
+
+
+def checked_closing(value: Any) -> list[ContentBlock] | None:
+    """What `ToolsOutcome.end_turn` says, a text or blocks; None when it does not end the turn."""
+    if value is None:
+        return None
+
+    return checked_said([{"text": value}] if isinstance(value, str) else value, "ToolsOutcome.end_turn")

@@ -28,7 +28,7 @@ logger = logging.getLogger("ropewalk.sessions")
 class _Open:
     """An agent's log, as far as this process knows it."""
 
-    __slots__ = ("gathering", "key", "lease", "paused", "position", "running", "unsure")
+    __slots__ = ("gathering", "key", "lease", "paused", "position", "running", "unheard", "unsure")
 
     def __init__(self, key: LogKey, position: int) -> None:
         self.key = key
@@ -38,6 +38,12 @@ class _Open:
         self.paused = False
         self.gathering = Gathering()
         self.unsure: list[Record] | None = None  # what a replacement that failed may have put there all the same
+        self.unheard: Sequence[Record] = ()  # what is written, and given again by who was interrupted before it knew
+
+    def new(self, records: Sequence[Record]) -> Sequence[Record]:
+        """Those of the records that are not written yet."""
+        there, self.unheard = self.unheard, ()
+        return [each for each in records if not any(each is known for known in there)] if there else records
 
     def follow(self, records: Sequence[Record]) -> None:
         """Notes where the agent's run stands after records."""
@@ -141,7 +147,11 @@ class SessionManager:
             SessionConflictError: Another writer has the session.
             SessionException: It cannot be written.
         """
-        log, due = self._log(agent), False
+        log, due, written = self._log(agent), False, False
+        records = log.new(records)
+        if not records:
+            return
+
         if log.lease is None:
             log.lease = await self.store.lease(log.key)
 
@@ -153,14 +163,17 @@ class SessionManager:
             else:
                 log.position = await self.store.append(log.key, records, log.position)
 
+            log.unsure = None
             log.follow(records)
-            due = log.gathering.add(len(records))
+            written, due = True, log.gathering.add(len(records))
         except BaseException:
             log.running = False  # the lease is free for others; positions tell when one of them has written
             raise
         finally:
             if not log.running:
+                log.unheard = records if written else ()
                 await self._leave(log, fold=due and not log.paused)
+                log.unheard = ()
 
     @hookimpl
     async def on_close(self, agent: Agent) -> None:
@@ -257,15 +270,16 @@ class SessionManager:
         log.gathering.folded(records)
 
     async def _make_sure(self, log: _Open) -> None:
-        """Where the log ends after a replacement whose answer was lost: nobody else has written then."""
+        """Where the log ends after a replacement whose answer was lost: nobody else has written then.
+
+        It may still be under way, in a thread: it is looked for until something else could be written.
+        """
         if log.unsure is None:
             return
 
         found = await in_thread(self.store.read, log.key)
         if found is not None and [each.to_json() for each in found.records] == [each.to_json() for each in log.unsure]:
-            log.position = found.position
-
-        log.unsure = None
+            log.position, log.unsure = found.position, None
 
     async def _erase(self, log: _Open, records: Sequence[Record], named: Sequence[Record]) -> None:
         """Writes records together with what they erase: there is no moment with one and without the other."""

@@ -59,8 +59,9 @@ class Lease(Protocol):
 class LogStore(Protocol):
     """Keeps logs. Positions fence: who writes at another position than the log's end gets SessionConflictError.
 
-    `read`, `logs`, `size` and `delete` are synchronous, as agents are built without an event loop; the others are
-    called while a run waits. A store may be used by many agents, threads and event loops at once.
+    `read`, `logs` and `delete` are synchronous, as agents are built without an event loop; the others are called while
+    a run waits. A store may be used by many agents, threads and event loops at once. Positions never come twice, also
+    not after `replace`. The store's `repr` says where the logs are, without passwords: it stands in messages.
     """
 
     def read(self, key: LogKey) -> StoredLog | None:

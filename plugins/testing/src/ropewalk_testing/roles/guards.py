@@ -102,7 +102,9 @@ class GuardConformance(Role):
         agent = make_agent([call, "done"], tools=[tool, harmless], plugins=[swaps, self.guard()])
         await run(agent)
 
-        assert (tool.started, harmless.started) == ([], [])
+        assert (tool.started, harmless.started) == ([], []), (
+            f"a hook let a call of {harmless.tool_name!r} run {name!r}: judge call.tool, which runs, not call.tool_use"
+        )
 
     async def test_a_denied_call_does_not_run_directly(self) -> None:
         """As `agent.tool.name(...)`."""

@@ -81,7 +81,7 @@ class RetryConformance(Role):
             error: Any = self.passing()
             error.retry_after = asked
             delay = await _ask(self.strategy(), Failure(error, 1, False, 0.0))
-            assert delay is None or delay >= asked
+            assert delay is None or delay >= asked, f"waits {delay} s, and failure.error.retry_after asks for {asked} s"
 
     async def test_odd_wishes_of_a_provider_do_no_harm(self) -> None:
         """They are passed over."""

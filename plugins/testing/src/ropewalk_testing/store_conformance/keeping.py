@@ -179,6 +179,10 @@ class Keeping(Conformance):
         assert [info.key for info in store.logs("a")] == [LogKey("a", "1"), LogKey("a", "2")]
         assert store.logs("c") == []
 
+    def test_its_repr_says_what_store_it_is(self, store: LogStore) -> None:
+        """It stands in messages: `There are no sessions in ...`; give a `__repr__`, without passwords."""
+        assert type(store).__repr__ is not object.__repr__
+
     async def test_a_session_is_deleted_whole(self, store: LogStore) -> None:
         """With all its logs, and no other one; afterwards it begins anew."""
         other = LogKey("a session that stays", KEY.agent_id)
