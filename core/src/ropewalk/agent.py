@@ -336,7 +336,9 @@ class Agent(AgentBase):
 
     async def initialise(self) -> None:
         """Lets plugins run what they await before an agent's first run, once. Runs that begin meanwhile wait for it."""
-        if self._to_initialise is None and self._initialising is None:
+        waiting = self._to_initialise
+        if self._initialising is None and (waiting is None or not waiting.plan.init_agent):
+            self._to_initialise = None  # there is nothing to await
             return
 
         self._initialising = self._initialising or Lock()

@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from ropewalk.kits.suspension.state import Position
     from ropewalk.model import Model, ModelRequest
 
-
 under_way: ContextVar[ReferenceType[Run] | None] = ContextVar("ropewalk_run", default=None)
 """The run that the code in this context is part of; weak, for contexts outlive runs."""
-
 
 inside: ContextVar[tuple[ReferenceType[Agent], Journal, str] | None] = ContextVar("ropewalk_inside", default=None)
 """A sub-agent whose runs join another run's log, that run's journal, and the tool use that it answers."""
