@@ -3,8 +3,8 @@
 Tests of single packages run against built wheels, not the checkout, so that a file or a dependency that a package
 forgot to declare shows here.
 
-`nox` alone runs what fits into ten minutes; `nox -t full` also the layers, the other Pythons and the oldest and newest
-dependencies.
+`nox` alone runs what fits into ten minutes, without the tests marked `long` and `model`, which `dev.py test` runs;
+`nox -t full` also the layers, the other Pythons and the oldest and newest dependencies.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ PYTHONS: Final = ("3.11", "3.12", "3.13")
 CURRENT: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
 EVERYTHING: Final = f"everything-{CURRENT if CURRENT in PYTHONS else PYTHONS[0]}"
 nox.options.sessions = ["lint", "imports", "types", "docs", "kernel", "alone", "pairs", EVERYTHING]
+
+QUICK: Final = ("-m", "not long and not model")  # the others are in `dev.py test`, and in `nox -t full`
 
 ROOT: Final = Path(__file__).parent
 SHARED_OPTIONS: Final = {"env": {"PYTHONSAFEPATH": "1"}}  # the checkout is not importable by accident
@@ -135,9 +137,9 @@ def kernel(session: nox.Session) -> None:
     ],
 )
 def alone(session: nox.Session, package: str) -> None:
-    """The tests of one plugin, with the kernel and that plugin only; the long ones run with `everything`."""
+    """The tests of one plugin, with the kernel and that plugin only; the long ones run with `dev.py test`."""
     install_alone(session, package)
-    chosen = session.posargs or ["-m", "not long and not model"]
+    chosen = session.posargs or QUICK
     session.run("python", "-m", "pytest", *SPREAD, package, *chosen, **SHARED_OPTIONS)
 
 
@@ -165,9 +167,10 @@ def layers(session: nox.Session) -> None:
 
 
 def run_everything(session: nox.Session) -> None:
-    """All tests, with all packages in one environment."""
+    """All tests, with all packages in one environment; without the long ones where it is part of `nox` alone."""
     install_everything(session)
-    session.run("python", "-m", "pytest", *SPREAD, *session.posargs, **SHARED_OPTIONS)
+    chosen = session.posargs or (QUICK if session.name == EVERYTHING else ())
+    session.run("python", "-m", "pytest", *SPREAD, *chosen, **SHARED_OPTIONS)
 
 
 def works(python: str) -> bool:

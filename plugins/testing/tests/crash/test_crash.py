@@ -132,6 +132,14 @@ def test_a_scenario_that_fails_without_a_crash_says_so():
         crash.run(open_store, Fails())
 
 
+def test_a_scenario_of_a_test_that_is_on_no_path_is_found(monkeypatch):
+    here = pathlib.Path.cwd()
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if pathlib.Path(entry or ".").resolve() != here])
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")
+    with pytest.raises(RuntimeError, match="no agent"):
+        crash.run(open_store, Fails())
+
+
 def broken_factory(folder, url):
     raise ConnectionError(f"no server at {url}")
 

@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 import traceback
+import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -254,6 +255,20 @@ def _import_file(name: str, file: str) -> None:
 
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    _make_parents(name)
+
+
+def _make_parents(name: str) -> None:
+    """Makes stand-ins for the packages above a module that only its file tells of: pickle imports the first of them."""
+    parent = name.rpartition(".")[0]
+    while parent:
+        if parent not in sys.modules:
+            try:
+                importlib.import_module(parent)
+            except ImportError:
+                sys.modules[parent] = types.ModuleType(parent)
+
+        parent = parent.rpartition(".")[0]
 
 
 def main(answer: str) -> None:
