@@ -169,7 +169,8 @@ def layers(session: nox.Session) -> None:
 def run_everything(session: nox.Session) -> None:
     """All tests, with all packages in one environment; without the long ones where it is part of `nox` alone."""
     install_everything(session)
-    chosen = session.posargs or (QUICK if session.name == EVERYTHING else ())
+    beside = ("--ignore=tests/contract", "--ignore=tests/combos")  # `pairs` runs them, in the same environment
+    chosen = session.posargs or ((*QUICK, *beside) if session.name == EVERYTHING else ())
     session.run("python", "-m", "pytest", *SPREAD, *chosen, **SHARED_OPTIONS)
 
 
