@@ -210,15 +210,18 @@ async def test_a_lease_that_was_given_up_while_it_was_taken_is_free(store, open_
 async def test_a_dead_holders_last_renewal_that_comes_late_is_no_conflict(store, key, records, monkeypatch):
     await store.append(key, records(1), 0)
     rewrite(store, HEAD, expire)
-    inner = store._bucket.put
+    inner, renewed = store._bucket.put, []
 
     def late(name, body, *, etag):
+        renewed.append(name)
         monkeypatch.undo()
         rewrite(store, HEAD, lambda found: found.replace(b'"token": "x"', b'"token": "y"'))
         return inner(name, body, etag=etag)
 
     monkeypatch.setattr(store._bucket, "put", late)
-    await (await store.lease(key)).release()
+    await (await store.lease(key)).release()  # a conflict would be raised
+
+    assert len(renewed) == 1
 
 
 # -- generations -----------------------------------------------------------------------------------------------------
